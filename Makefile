@@ -8,6 +8,9 @@ TARE := $(TARGET)/release/tare
 # Where `make install` puts things.
 PREFIX ?= /usr/local
 DIST := $(TARGET)/dist/tare
+# Where `make libtare` puts things: into PREFIX if that was given.
+LIBTARE = $(if $(filter file,$(origin PREFIX)),$(abspath $(TARGET))/libtare,$(PREFIX))
+PROFILE ?= release
 # How large it may be, MiB: without features, and with all of them.
 MOST_BARE := 8
 MOST_WHOLE := 20
@@ -17,7 +20,12 @@ NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 ethtool=ethtool ping=iputils-ping setpriv=util-linux \
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
 	tmux=tmux pgrep=procps sysctl=procps iperf3=iperf3 tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common \
-	verilator=verilator flock=util-linux dpkg-shlibdeps=dpkg-dev
+	verilator=verilator flock=util-linux dpkg-shlibdeps=dpkg-dev pkg-config=pkg-config valgrind=valgrind
+# 0.7 MB of Debian 12; other releases have other versions, and the tests of dpdk: say SKIPPED there.
+NEEDS_DPDK := /usr/lib/*/librte_ethdev.so.23=librte-ethdev23 /usr/lib/*/librte_mempool_ring.so.23=librte-mempool-ring23 \
+	/usr/lib/*/librte_net_null.so.23=librte-net-null23 /usr/lib/*/librte_net_ring.so.23=librte-net-ring23 \
+	/usr/lib/*/librte_net_pcap.so.23=librte-net-pcap23 /usr/lib/*/librte_net_af_packet.so.23=librte-net-af-packet23 \
+	/usr/lib/*/librte_net_af_xdp.so.23=librte-net-af-xdp23
 NEEDS_DEB := dpkg-shlibdeps=dpkg-dev lintian=lintian python3=python3
 NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=procps trafgen=netsniff-ng tcpreplay=tcpreplay \
 	dpdk-testpmd=dpdk-dev iperf3=iperf3 tcpdump=tcpdump dumpcap=wireshark-common xdp-filter=xdp-tools nft=nftables
@@ -28,7 +36,7 @@ FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-sessions bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install small deb deb-test clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-dpdk bench-sizes bench-predict bench-trust bench-sessions bench-bindings bench-fpga experiments fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install small deb deb-test libtare header wheel java clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,35 +69,52 @@ lint-hdl: ## lints of the hardware modules alone
 bench: bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-sessions ## all benchmarks
 
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
-	cargo build --release -p tare -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-http --json $(TARGET)/bench-http.json $(BENCH_ARGS)
 
 bench-samples: need-build ## a run with and without --samples in turns, four minutes
-	cargo build --release -p tare -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-samples
 
 bench-live: need-build ## a run that is watched and one that is not, in turns
-	cargo build --release -p tare -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-live
 
 bench-packet: need-build ## frames beside trafgen, tcpreplay, testpmd, tcpdump, xdp-filter, nftables, iperf3: half an hour
 	@scripts/need.sh $(NEEDS_PACKET_PEERS)
-	cargo build --release -p tare -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-packet --json $(TARGET)/bench-packet.json $(BENCH_ARGS)
+
+bench-dpdk: need-build ## dpdk: beside testpmd on virtual devices: send, receive, forward: ten minutes, root
+	@scripts/need.sh $(NEEDS_PACKET_PEERS) $(NEEDS_DPDK)
+	cargo build --release --bins
+	$(TARGET)/release/bench-packet --only dpdk-send --only dpdk-receive --only dpdk-forward --json $(TARGET)/bench-dpdk.json $(BENCH_ARGS)
+
+bench-sizes: need-build ## packets/s of six frame sizes by every port, and by threads and queues, beside peers: table, chart; an hour, root
+	@scripts/need.sh $(NEEDS_PACKET_PEERS) $(NEEDS_DPDK)
+	cargo build --release --bins
+	$(TARGET)/release/bench-packet --all-sizes --rounds 3 --seconds 1 --only send --only receive --only disk --only firewall --only dpdk-send \
+		--only dpdk-receive --only dpdk-forward --only threads --json $(TARGET)/bench-sizes.json --chart $(TARGET)/bench-sizes.svg $(BENCH_ARGS)
 
 bench-predict: need-build ## weighs this machine, then sets forecasts beside what really happens: a quarter of an hour, root
 	@scripts/need.sh ip=iproute2 setpriv=util-linux
-	cargo build --release -p tare -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-predict $(BENCH_ARGS)
 
 bench-sessions: need-build ## tare http --via beside wrk and the kernel's sockets, nginx over veth: two minutes, root
-	@scripts/need.sh ip=iproute2 nginx=nginx-light wrk=wrk taskset=util-linux
-	cargo build --release -p tare -p tare-benches
+	@scripts/need.sh ip=iproute2 nginx=nginx-light wrk=wrk h2load=nghttp2-client taskset=util-linux
+	cargo build --release --bins
 	$(TARGET)/release/bench-sessions $(BENCH_ARGS)
+
+bench-bindings: java ## middleboxes in Java beside the same in C, step by step, with flight recordings: five minutes
+	@scripts/need.sh taskset=util-linux
+	cargo build --release --bin bench-bindings
+	@bindings/java/bench.sh $$(scripts/java.sh) $(TARGET)/java
+	$(TARGET)/release/bench-bindings --java $$(scripts/java.sh) --json $(TARGET)/bench-bindings.json --chart $(TARGET)/bench-bindings.svg $(BENCH_ARGS)
 
 bench-trust: need-build ## 100 clean runs and more that something tries to spoil, beside the truth: twenty minutes, root; BENCH_ARGS='--quick'
 	@scripts/need.sh ip=iproute2 setpriv=util-linux tcpdump=tcpdump
-	cargo build --release -p tare -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-trust $(BENCH_ARGS)
 
 bench-fpga: need-build module-sim ## Caliper's experiment on the simulated module, 1 500 000 frames at each rate: hours; BENCH_ARGS='--frames 10k' for less
@@ -97,14 +122,18 @@ bench-fpga: need-build module-sim ## Caliper's experiment on the simulated modul
 	$(TARE) fpga bench fpga:sim $(or $(BENCH_ARGS),--frames 1500k)
 
 bench-report: need-build ## time and memory to read and draw a run of an hour
-	cargo build --release -p tare-benches
+	cargo build --release --bins
 	$(TARGET)/release/bench-report
+
+experiments: need-build ## response time against -parallel, and URL files of five million lines: BENCH_ARGS='--peer http_load'
+	cargo build --release --bin tare --bin experiments
+	$(TARGET)/release/experiments --json $(TARGET)/experiments.json --chart $(TARGET)/experiments.svg $(BENCH_ARGS)
 
 fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each: FUZZ_TARGETS='chunks frame' for some
 	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-soak: need-build ## SOAK_SECONDS (an hour) with everything on; nothing may grow, drift or be lost: SOAK_ARGS=--step-clock
-	cargo build --release -p tare --bin tare -p tare-benches --bin soak
+soak: need-build ## SOAK_SECONDS (an hour) with everything on; nothing may grow, drift or be lost: SOAK_ARGS=--fake-clock
+	cargo build --release --bin tare --bin soak
 	$(TARGET)/release/soak --seconds $(SOAK_SECONDS) $(SOAK_ARGS)
 
 mutants: need-build ## change one thing after another and see that a test notices: hours; MUTANTS='-p tare-units' for less
@@ -118,6 +147,7 @@ gallery: need-build ## reports of real runs and pictures of them, in docs/galler
 formal: ## proofs of the hardware modules, and that each can fail: FORMAL='release_gate marks' for some
 	@scripts/hdl_tools.sh formal
 	@hdl/.venv/bin/python hdl/formal/prove.py $(FORMAL)
+	@[ -n '$(FORMAL)' ] || hdl/.venv/bin/python hdl/session/formal/prove_sessions.py
 
 sim: ## simulation of the hardware modules: SIM='generator core' for some, SEED=7 for another seed
 	@scripts/hdl_tools.sh
@@ -139,9 +169,10 @@ stamps: ## keep what the hardware's tests passed with in the repository, so that
 	@mkdir -p hdl/stamps
 	cp $(TARGET)/stamps/* hdl/stamps/
 
-module-sim: ## the hardware module as a process, simulated: target/module-sim/tare-module-sim
+module-sim: ## the hardware module, and its session_step, as processes, simulated: target/module-sim
 	@scripts/need.sh verilator=verilator g++=g++ make=make python3=python3
 	@hdl/sim/build.sh $(TARGET)/module-sim
+	@hdl/session/sim/build.sh $(TARGET)/module-sim
 
 module-test: module-sim ## the whole module in its process, from the outside: MODULE='forgets the_wire_goes_down' for some
 	@scripts/hdl_tools.sh
@@ -190,6 +221,25 @@ deb-test: small deb ## install the Debian package in a clean root, run it, remov
 	@scripts/need.sh mmdebstrap=mmdebstrap ip=iproute2 unshare=util-linux
 	@scripts/deb_test.sh $(TARGET)/deb/*.deb
 
+libtare: need-build ## libtare for C, with header and pkg-config file, in target/libtare; PROFILE=dist makes it small, PREFIX= DESTDIR= install it
+	cargo build --profile $(PROFILE) -p tare-c
+	@DESTDIR='$(DESTDIR)' bindings/c/install.sh $(TARGET)/$(PROFILE)/libtare.so '$(LIBTARE)'
+
+wheel: need-build ## the Python package, in target/wheels; PROFILE=dist makes it small
+	@scripts/need.sh python3=python3
+	@scripts/python.sh
+	@rm -rf $(TARGET)/wheels
+	.venv/bin/maturin build --quiet --profile $(PROFILE) --interpreter .venv/bin/python --manifest-path bindings/python/Cargo.toml --out $(TARGET)/wheels
+	@for wheel in $(TARGET)/wheels/*.whl; do bindings/python/check_wheel.sh .venv/bin/python $$wheel && echo $$wheel || exit 1; done
+
+java: need-build ## the Java package: tare.jar, libtare.so and its docs, in target/java; PROFILE=dist makes it small
+	cargo build --profile $(PROFILE) -p tare-c
+	@jdk=$$(scripts/java.sh) && bindings/java/build.sh $$jdk $(TARGET)/$(PROFILE)/libtare.so $(TARGET)/java docs
+	@ls -d $(TARGET)/java/tare.jar $(TARGET)/java/libtare.so $(TARGET)/java/docs
+
+header: need-build ## tare.h anew from the source of libtare
+	@bindings/c/header.py
+
 clean: ## remove all that was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
@@ -199,5 +249,6 @@ need-build:
 
 need-test:
 	@scripts/need.sh $(NEEDS_TEST)
+	@scripts/need.sh $(NEEDS_DPDK) || echo "no DPDK 22.11 here: tests of dpdk: will say SKIPPED"
 	@scripts/python.sh
 	@scripts/hdl_tools.sh

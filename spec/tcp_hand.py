@@ -53,6 +53,16 @@ case("the ACK for it", OPEN | OWED | {"unacked": 7}, {"kind": "flush"},
 case("data again, a bit of it new", OPEN, segment("ACK", 4990, 1000, 30),
      {"rcv_nxt": 5020, "unacked": 20, "ack_due": True, "ack_by": 10_040}, [("data", 10, 20)])  # fmt: skip
 
+# The first response of a connection, where a server that has Nagle's algorithm on waits for our ACK.
+FIRST = OPEN | {"asked": True, "quick": True}
+case("text of the first response", FIRST, segment("ACK", 5000, 1000, 30),
+     OWED | {"rcv_nxt": 5030, "unacked": 30}, [("data", 0, 30)])  # fmt: skip
+case("the first response is whole", FIRST, {"kind": "answered"}, {"asked": False, "quick": False}, [("done",)])
+case("SYN+ACK on a quick path", OPENING, segment("SYN+ACK", 4999, 1001),
+     {"state": "ESTABLISHED", "lived": True, "quick": True, "incarnation": 1, "snd_una": 1001, "snd_wnd": 8192,
+      "snd_wl1": 4999, "rcv_nxt": 5000, "sent": NOW - 30_000, "mss": 536, "unacked": 1, "wnd_log": 13} | OWED,
+     [("rtt", 30_000), ("connected", 536)], fresh=True, path={"quick": True})  # fmt: skip
+
 # A full accept queue: Linux dropped our ACK and repeats SYN+ACK. The request's timer stays.
 case("SYN+ACK again, request out", OUT, segment("SYN+ACK", 4999, 1000), CHALLENGED,
      [("challenged",), ("dropped", "outside")])  # fmt: skip
@@ -247,6 +257,48 @@ case("an ACK older than any window", OPEN, segment("ACK", 5000, 1000 - 8193 & 0x
      [("challenged",), ("dropped", "old_ack")])  # fmt: skip
 case("a second hole", OPEN | {"ooo_start": 5100, "ooo_len": 10}, segment("ACK", 5200, 1000, 10),
      OWED | {"snd_wl1": 5200}, [("dropped", "hole")])  # fmt: skip
+
+# An owner that keeps several intervals: the one that changed last stands first, and so do the SACK blocks (RFC 2018, 4).
+SEVERAL = {"intervals": 32}
+TWO = OPEN | {"ooo_start": 5200, "ooo_len": 10, "further": [[5100, 10]]}
+case("a second hole that is kept", OPEN | {"ooo_start": 5100, "ooo_len": 10}, segment("ACK", 5200, 1000, 10),
+     OWED | {"snd_wl1": 5200, "ooo_start": 5200, "further": [[5100, 10]]}, [("early", 0, 10)], path=SEVERAL)  # fmt: skip
+case("text behind the older interval", TWO, segment("ACK", 5110, 1000, 20),
+     OWED | {"snd_wl1": 5110, "ooo_start": 5100, "ooo_len": 30, "further": [[5200, 10]]}, [("early", 0, 20)],
+     path=SEVERAL)  # fmt: skip
+case("text joins two intervals", TWO, segment("ACK", 5105, 1000, 100),
+     OWED | {"snd_wl1": 5105, "ooo_start": 5100, "ooo_len": 110, "further": []}, [("early", 5, 90)],
+     path=SEVERAL)  # fmt: skip
+case("the first of two holes is filled", TWO, segment("ACK", 5000, 1000, 100),
+     OWED | {"rcv_nxt": 5110, "unacked": 110, "further": []}, [("data", 0, 100), ("filled", 10)],
+     path=SEVERAL)  # fmt: skip
+case("both holes are filled", TWO, segment("ACK", 4990, 1000, 310),
+     OWED | {"rcv_nxt": 5300, "unacked": 300, "ooo_start": 0, "ooo_len": 0, "further": []},
+     [("data", 10, 100), ("filled", 10), ("data", 120, 90), ("filled", 10), ("data", 220, 90)], path=SEVERAL)  # fmt: skip
+MANY = TWO | {"further": [[5100, 10], [5400, 10], [5300, 10]]}
+FULL = MANY | {"further": MANY["further"] + [[6000 + 20 * nth, 10] for nth in range(28)]}
+case("an interval more than there may be", FULL, segment("ACK", 5500, 1000, 10), OWED | {"snd_wl1": 5500},
+     [("dropped", "hole")], path=SEVERAL)  # fmt: skip
+case("text that reaches all of five intervals", FULL | {"snd_wl1": 4990}, segment("ACK", 5000, 1000, 1030),
+     OWED | {"snd_wl1": 5000, "rcv_nxt": 5410, "unacked": 410, "ooo_start": 6000, "ooo_len": 10,
+             "further": FULL["further"][4:]},
+     [("data", 0, 100), ("filled", 10), ("data", 110, 90), ("filled", 10), ("data", 210, 90), ("filled", 10),
+      ("data", 310, 90), ("filled", 10)], path=SEVERAL)  # fmt: skip
+case("four intervals without SACK", MANY | OWED, {"kind": "flush"}, {"ack_due": False, "ack_now": False},
+     out=sent("ACK", 1000, 5000), path=SEVERAL)  # fmt: skip
+case("the same with SACK", MANY | OWED | {"sack": True}, {"kind": "flush"}, {"ack_due": False, "ack_now": False},
+     out=sent("ACK", 1000, 5000, options={"sack": [5200, 5210, 5100, 5110, 5400, 5410, 5300, 5310]}),
+     path=SEVERAL)  # fmt: skip
+case("three beside timestamps", MANY | OWED | {"sack": True, "stamped": True, "ts_recent": 7}, {"kind": "flush"},
+     {"ack_due": False, "ack_now": False}, path=SEVERAL,
+     out=sent("ACK", 1000, 5000, options={"ts": [10_000, 7], "sack": [5200, 5210, 5100, 5110, 5400, 5410]}))  # fmt: skip
+ENDED = TWO | {"ooo_fin": True}
+case("text behind the FIN of the last interval", ENDED, segment("ACK", 5300, 1000, 10), OWED | {"snd_wl1": 5300},
+     [("dropped", "hole")], path=SEVERAL)  # fmt: skip
+case("FIN behind the last interval", TWO, segment("FIN+ACK", 5210, 1000), OWED | {"snd_wl1": 5210, "ooo_fin": True},
+     path=SEVERAL)  # fmt: skip
+case("FIN behind another interval", TWO, segment("FIN+ACK", 5110, 1000), OWED | {"snd_wl1": 5110},
+     [("dropped", "early_fin")], path=SEVERAL)  # fmt: skip
 
 # PAWS, and what lacks a timestamp.
 STAMPED = OPEN | {"stamped": True, "mss": 1448, "ts_recent": 500}

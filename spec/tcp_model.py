@@ -21,8 +21,8 @@ for _row in SPEC["row"]:
     for _state in _row["in"]:
         ROWS.setdefault((_row["on"], _row.get("stage"), _state), []).append(_row)
 PATH = {
-    "srtt": 0, "rttvar": 0, "mss": 1460, "send_mss": 1460, "default_mss": 536, "burst": 1, "shift": 7,
-    "stamps": True, "sack": True, "stamp_offset": 0, "quarantine": 1000,
+    "srtt": 0, "rttvar": 0, "mss": 1460, "send_mss": 1460, "default_mss": 536, "burst": 1, "quick": False, "shift": 7,
+    "stamps": True, "sack": True, "stamp_offset": 0, "quarantine": 1000, "intervals": 1,
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def after(a, b):
 
 
 def new_record(**fields):
-    record = {name: 0 for name in NUMBERS} | {name: False for name in FLAGS} | {"state": "CLOSED"}
+    record = {name: 0 for name in NUMBERS} | {name: False for name in FLAGS} | {"state": "CLOSED", "further": []}
     for name, value in fields.items():
         assert name in record, name
         record[name] = value
@@ -120,17 +120,18 @@ class Model:
             begins, wnd = distance(s["seq"], r["rcv_nxt"]), self.rcv_wnd()
             ends = begins + seg_len - 1
             inside = 0 <= begins < wnd or (seg_len > 0 and 0 <= ends < wnd)
-            start, end = distance(r["ooo_start"], r["rcv_nxt"]), 0
-            end = start + r["ooo_len"]
             text_end = min(begins + s["len"], wnd)
-            apart = r["ooo_len"] > 0 and (text_end < start or begins > end)
+            kept = self.intervals()
+            ooo_end = max((end for _, end in kept), default=0)
+            apart = kept != [] and all(text_end < start or begins > end for start, end in kept)
+            apart = apart and (len(kept) >= self.path["intervals"] or (r["ooo_fin"] and begins > ooo_end))
             whole = begins + s["len"] <= wnd
             names |= s | {
                 "seg_len": seg_len, "seg_end": add(s["seq"], seg_len), "acceptable": inside,
                 "has_ts": "ts" in s["options"], "tsval": s["options"].get("ts", [0])[0],
                 "rcv_wnd": wnd, "snd_una_was": self.una_was, "text_end": add(r["rcv_nxt"], text_end),
                 "fin_acked": r["fin_out"] and s["ack_nr"] == self.snd_nxt(),
-                "hole": lambda: apart, "duplicate": self.is_duplicate(),
+                "hole": lambda: apart, "duplicate": self.is_duplicate(), "ooo_end": add(r["rcv_nxt"], ooo_end),
                 "fin_next": (s["fin"] and whole and begins + s["len"] == 0) or self.fin_reached,
             }  # fmt: skip
         return names
@@ -190,8 +191,30 @@ class Model:
             base = -(-micros // 1000)
         return min(base * 2 ** self.r["backoff"], T["rto_most"])
 
+    def intervals(self):
+        """Out-of-order intervals as distances from rcv_nxt, the one that changed last first."""
+        r = self.r
+        all_of_them = ([[r["ooo_start"], r["ooo_len"]]] if r["ooo_len"] else []) + r["further"]
+        return [(distance(start, r["rcv_nxt"]), distance(start, r["rcv_nxt"]) + length) for start, length in all_of_them]
+
+    def keep_intervals(self, intervals):
+        r = self.r
+        numbers = [[add(r["rcv_nxt"], start), end - start] for start, end in intervals]
+        r["ooo_start"], r["ooo_len"] = numbers[0] if numbers else (0, 0)
+        r["further"] = numbers[1:]
+        r["ooo_fin"] = r["ooo_fin"] and numbers != []
+
+    def blocks(self):
+        """SACK blocks that fit beside the timestamps, as one list of numbers."""
+        r = self.r
+        most = 3 if r["stamped"] else 4
+        last = max((end for _, end in self.intervals()), default=0)
+        edges = [(start, end + (r["ooo_fin"] and end == last)) for start, end in self.intervals()][:most]
+        return [add(r["rcv_nxt"], edge) for block in edges for edge in block] if r["sack"] else []
+
     def room(self):
-        return self.r["mss"] - (L["sack_room"] if self.r["sack"] and self.r["ooo_len"] else 0)
+        count = len(self.blocks()) // 2
+        return self.r["mss"] - (L["sack_room"] + L["sack_block"] * (count - 1) if count else 0)
 
     def mss_of(self, mss):
         return max(mss, L["least_path_mss"]) - (L["stamp_room"] if self.r["stamped"] else 0)
@@ -202,8 +225,8 @@ class Model:
         options = {}
         if r["stamped"]:
             options["ts"] = [add(self.ms, self.path["stamp_offset"]), r["ts_recent"]]
-        if r["sack"] and r["ooo_len"] and "RST" not in flags:
-            options["sack"] = [r["ooo_start"], add(r["ooo_start"], r["ooo_len"] + r["ooo_fin"])]
+        if self.blocks() and "RST" not in flags:
+            options["sack"] = self.blocks()
         # A peer whose window shrank takes no segment that starts beyond it.
         edge = add(r["snd_una"], r["snd_wnd"])
         bare = edge if after(self.snd_nxt(), edge) else self.snd_nxt()
@@ -301,6 +324,7 @@ class Model:
         r["snd_wnd"], r["snd_wl1"] = s["window"], s["seq"]
         r["wnd_log"] = (max(s["window"], 1) - 1).bit_length()
         r["unacked"] = 1
+        r["quick"] = p["quick"]
         self.do_owe()
         self.say("connected", r["mss"])
         s["seq"], s["syn"] = r["rcv_nxt"], False
@@ -317,7 +341,7 @@ class Model:
             self.set_limit(T["fin_timeout"])
 
     def do_done(self):
-        self.r["asked"] = False
+        self.r["asked"] = self.r["quick"] = False
         self.say("done")
 
     def do_cut_off(self):
@@ -481,26 +505,26 @@ class Model:
         r, s = self.r, self.seg
         skip = -distance(s["seq"], r["rcv_nxt"])
         end = min(s["len"] - skip, self.rcv_wnd())
-        had = r["ooo_len"] > 0
-        start = distance(r["ooo_start"], r["rcv_nxt"])
-        if had and end >= start:
-            first = start
-            rest = end - start - r["ooo_len"]
-            self.say("data", skip, first)
-            self.say("filled", r["ooo_len"])
-            self.arrived(first + r["ooo_len"])
-            if r["ooo_fin"]:
-                self.fin_reached = True
-            elif rest > 0:
-                self.say("data", skip + first + r["ooo_len"], rest)
-                self.arrived(rest)
-            r["ooo_start"] = r["ooo_len"] = 0
-            r["ooo_fin"] = False
-        else:
-            self.say("data", skip, end)
-            self.arrived(end)
+        kept = self.intervals()
+        had = kept != []
+        reached = 0
+        touched = sorted(one for one in kept if one[0] <= end)
+        if len(touched) > L["reached"]:
+            end = touched[L["reached"] - 1][1]
+        for start, stop in sorted(kept):
+            if start <= end:
+                self.say("data", skip + reached, start - reached)
+                self.say("filled", stop - start)
+                reached = stop
+        left = [(start - max(reached, end), stop - max(reached, end)) for start, stop in kept if start > end]
+        self.fin_reached = r["ooo_fin"] and left == []
+        if end > reached and not self.fin_reached:
+            self.say("data", skip + reached, end - reached)
+            reached = end
+        self.arrived(reached)
+        self.keep_intervals(left)
         full = self.path["mss"] - (L["stamp_room"] if r["stamped"] else 0)
-        if had or r["unacked"] >= min(2 * full, 65535):
+        if had or r["quick"] or r["unacked"] >= min(2 * full, 65535):
             self.do_owe()
         elif not r["ack_due"]:
             r["ack_due"], r["ack_by"] = True, self.due_in(T["ack_delay"])
@@ -510,22 +534,22 @@ class Model:
         a = distance(s["seq"], r["rcv_nxt"])
         b = min(a + s["len"], self.rcv_wnd())
         whole = b == a + s["len"]
-        if r["ooo_len"] == 0:
-            left, right, new = a, b, [(0, b - a)]
-        else:
-            start = distance(r["ooo_start"], r["rcv_nxt"])
-            end = start + r["ooo_len"]
-            if r["ooo_fin"]:
-                whole, b = whole and b <= end, min(b, end)
-            left, right, new = min(a, start), max(b, end), []
-            if a < start:
-                new.append((0, start - a))
-            if b > end:
-                new.append((end - a, b - end))
-        for skip, count in new:
-            self.say("early", skip, count)
-        r["ooo_start"], r["ooo_len"] = add(r["rcv_nxt"], left), right - left
-        if s["fin"] and whole and b == right:
+        kept = self.intervals()
+        if r["ooo_fin"]:
+            end = max(stop for _, stop in kept)
+            whole, b = whole and b <= end, min(b, end)
+        touched = [(start, stop) for start, stop in kept if b >= start and a <= stop]
+        if len(touched) > L["reached"]:
+            b, whole = sorted(touched)[L["reached"] - 1][1], False
+            touched = [(start, stop) for start, stop in touched if start <= b]
+        at = a
+        for start, stop in [*sorted(touched), (b, b)]:
+            if start > at:
+                self.say("early", at - a, start - at)
+            at = max(at, stop)
+        left, right = min([a, *(start for start, _ in touched)]), max([b, *(stop for _, stop in touched)])
+        self.keep_intervals([(left, right)] + [one for one in kept if one not in touched])
+        if s["fin"] and whole and b == max(stop for _, stop in self.intervals()):
             r["ooo_fin"] = True
         self.do_owe()
 
@@ -535,8 +559,7 @@ class Model:
 
     def do_take_fin(self):
         self.arrived(1)
-        self.r["ooo_start"] = self.r["ooo_len"] = 0
-        self.r["ooo_fin"] = False
+        self.keep_intervals([])
         self.say("ended")
         self.do_owe()
 

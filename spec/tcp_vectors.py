@@ -9,7 +9,7 @@ base numbers. The vectors of tcp_hand.py were computed by hand.
 """
 
 import tcp_hand
-from tcp_model import FLAGS, NUMBERS, PATH, SPEC, Model, add, new_record
+from tcp_model import FLAGS, NUMBERS, PATH, SPEC, L as LIMITS, Model, add, new_record
 
 NOW = 5_000_000_250  # us: 5 000 000.25 ms; the microseconds have wrapped once
 MS = NOW // 1000
@@ -135,6 +135,38 @@ def bursts(una, rcv):
     yield "the end and FIN, no room", record("FIN_WAIT_1", in_flight=4000, left=4400, snd_wnd=4400)
 
 
+def holes(una, rcv):
+    """The same for an owner that keeps several out-of-order intervals."""
+
+    def record(state, options=FULL, **fields):
+        wide = options is FULL
+        window = {"snd_wnd": 65535 << 7 if wide else 8192, "wnd_log": 23 if wide else 13, "snd_wl1": rcv}
+        known = {"snd_una": una, "rcv_nxt": rcv, "incarnation": 3, "lived": True, "state": state} | window | options
+        timer = {"timed": True, "deadline": MS + 100, "sent": (NOW - 30_000) % 2**32, "left": 100, "in_flight": 100}
+        return new_record(**(known | (timer if state == "FIN_WAIT_1" else {}) | fields))
+
+    def at(*places):
+        """The first is the interval that changed last."""
+        numbers = [[add(rcv, start), length] for start, length in places]
+        return {"ooo_start": numbers[0][0], "ooo_len": numbers[0][1], "further": numbers[1:]}
+
+    four = [(300, 40), (30, 20), (1000, 9), (100, 50)]
+    # As many as there may be.
+    full = four + [(2000 + 20 * nth, 10) for nth in range(LIMITS["intervals"] - 4)]
+    for state in ("ESTABLISHED", "FIN_WAIT_1", "FIN_WAIT_2"):
+        yield f"one interval, {state}", record(state, **at((100, 50)))
+        yield f"two intervals, {state}", record(state, **at((100, 50), (300, 40)))
+        yield f"four intervals, {state}", record(state, **at(*four))
+        yield f"all intervals, {state}", record(state, **at(*full))
+        yield f"two intervals with FIN, {state}", record(state, **at((100, 50), (200, 40)), ooo_fin=True)
+    e = "ESTABLISHED"
+    yield "four intervals, no options", record(e, OLD, **at(*four))
+    yield "all intervals, no options", record(e, OLD, **at(*full))
+    yield "four intervals with FIN", record(e, **at((100, 50), (30, 20), (300, 40), (1000, 9)), ooo_fin=True)
+    yield "four intervals, ACK owed", record(e, **at((1000, 9), (30, 20), (300, 40), (100, 50)), ack_due=True,
+                                             ack_now=True, ack_by=MS + 3, unacked=9)  # fmt: skip
+
+
 def calls():
     """Name, event: all but segments, which depend on the record."""
     yield "open", {"kind": "open", "isn": 77, "patience": 3000}
@@ -242,6 +274,7 @@ def segments(record, rcv):
 def short(record):
     """A record without what is zero."""
     fields = {"state": record["state"]} | {name: record[name] for name in NUMBERS if record[name]}
+    fields |= {"further": record["further"]} if record["further"] else {}
     return fields | {"flags": [name for name in FLAGS if record[name]]}
 
 
@@ -260,6 +293,7 @@ PATHS = {
     "": {},
     "sampled path": {"srtt": 40_000, "rttvar": 60_000, "send_mss": 1400, "stamp_offset": 0xFFFF_FFF0},
     "burst": {"burst": 4},
+    "intervals": {"intervals": LIMITS["intervals"]},
     "bare path": {"stamps": False, "sack": False, "shift": 0, "srtt": 900, "default_mss": 1220},
 }
 
@@ -268,10 +302,10 @@ def generated():
     kept = set()
     for path_name, path in PATHS.items():
         for base, numbers in BASES.items():
-            several = path_name == "burst"
+            several = path_name in ("burst", "intervals")
             if path_name and base != "plain" and not several:
                 continue
-            for situation, record in (bursts if several else situations)(*numbers):
+            for situation, record in {"burst": bursts, "intervals": holes}.get(path_name, situations)(*numbers):
                 record["more"] = Model(path, record, {"kind": "flush"}, NOW).following() is not None
                 for event_name, event in (*calls(), *icmp(record), *segments(record, numbers[1])):
                     made = vector("", path, record, event, NOW)

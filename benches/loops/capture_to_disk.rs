@@ -6,23 +6,16 @@
 //! capture_to_disk packet:veth0 /dev/shm/a.pcapng 5 [plain]     plain: neither flows nor signatures
 //! ```
 
+#[path = "shared.rs"]
+mod shared;
+
 use clock::HostClock;
 use packet::capture::{Capture, Keeping, Settings};
-use packet::{Control, Job};
+use packet::{Job, JobControl};
 use port::pcap::Rotation;
+use shared::Silence;
 use std::sync::Arc;
-use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Phase, Picos, Record};
-
-/// Nobody watches.
-struct Silence;
-
-impl Record for Silence {
-    fn event(&mut self, _: &Event) {}
-    fn missed(&mut self, _: Miss, _: u64) {}
-    fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
-    fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, _: &EngineCounters) {}
-}
+use units::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let capture = Box::new(Capture::open(settings, HostClock::calibrate())?);
     let mut make = |_: Instant| -> packet::Recorders { vec![Box::new(Silence)] };
-    let findings = capture.start(Arc::new(Control::default()), &mut make)?.join();
+    let findings = capture.start(Arc::new(JobControl::default()), &mut make)?.join();
     for port in &findings.report.ports {
         println!("received {} lost {:?}", port.received, port.drops);
     }

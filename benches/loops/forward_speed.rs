@@ -5,7 +5,7 @@
 
 use clock::HostClock;
 use filter::{Firewall, Rules, Shared};
-use packet::Control;
+use packet::JobControl;
 use packet::forward::lane_speed;
 use units::Picos;
 
@@ -26,7 +26,7 @@ fn rules(count: u32) -> Rules {
 
 fn main() {
     let size = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(64);
-    let (clock, control) = (HostClock::calibrate(), Control::default());
+    let (clock, control) = (HostClock::calibrate(), JobControl::default());
     let counts = [0, 1, 1_000, 100_000];
     let shared = counts.map(|count| {
         (count > 0).then(|| Shared::new(Firewall::compile(&rules(count)).expect("rules compile")))

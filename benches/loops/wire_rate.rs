@@ -91,6 +91,7 @@ fn template(vary: Vec<Vary>, sign: bool, sizes: Sizes) -> Template {
         flows: None,
         sign,
         pads: false,
+        spoiled: Default::default(),
     };
     Template::build(&Spec { streams: vec![stream], seed: 1 }).expect("the specification is valid")
 }

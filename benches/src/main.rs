@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let ended = match words.as_slice() {
         [word, file, port_file] if word == stamps::server::WORD => {
-            stamps::server::serve(Path::new(file), Path::new(port_file)).map(|()| true)
+            stamps::server::serve(std::io::stdin(), Path::new(file), Path::new(port_file)).map(|()| true)
         }
         [word] if word == "--help" || word == "-h" => {
             print!("{}", options::HELP);

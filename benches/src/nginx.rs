@@ -150,7 +150,8 @@ http {{
   keepalive_requests 1000000000;
   keepalive_timeout 600s;
   default_type text/plain;
-  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   server {{
 {plain}    location / {{ return 200 \"{body}\"; }}
   }}

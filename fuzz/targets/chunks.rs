@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use http::response::{Asked, FramingError, Item, ResponseReader};
+use http::response::{RequestFacts, FramingError, Item, ResponseReader};
 use libfuzzer_sys::fuzz_target;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -45,7 +45,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut read = Read::default();
     for mut input in std::iter::once(HEAD).chain(pieces) {
         loop {
-            match reader.next(&mut input, Asked::default()) {
+            match reader.next(&mut input, RequestFacts::default()) {
                 Ok(Item::More) => break,
                 Ok(Item::Head(_)) => read.bodies.push(Vec::new()),
                 Ok(Item::Informational(_)) => {}

@@ -113,7 +113,8 @@ fn template(bytes: &[u8]) {
     for field in Field::ALL {
         let values = Values::Increment { start: 0, step: 1, count: 2 };
         let vary = vec![Vary { field: *field, values, by: By::Frame }];
-        if let Ok(template) = Template::from_frames_with(vec![bytes.to_vec()], &Changes { vary, sign: false, seed: 0 }) {
+        let changes = Changes { vary, ..Changes::default() };
+        if let Ok(template) = Template::from_frames_with(vec![bytes.to_vec()], &changes) {
             let length = template.write(1, Times::default(), &mut room, &mut 0);
             assert_eq!(length, bytes.len());
         }

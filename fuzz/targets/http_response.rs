@@ -7,7 +7,7 @@
 
 #![no_main]
 
-use http::response::{Asked, Framing, FramingError, Head, Item, ResponseReader};
+use http::response::{RequestFacts, Framing, FramingError, Head, Item, ResponseReader};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ enum Seen {
 
 fuzz_target!(|data: &[u8]| {
     let [flags, cuts, rest @ ..] = data else { return };
-    let asked = Asked { no_body: flags & 1 != 0, location: flags & 2 != 0, ..Asked::default() };
+    let asked = RequestFacts { no_body: flags & 1 != 0, location: flags & 2 != 0, ..RequestFacts::default() };
     let cuts = usize::from(*cuts).min(rest.len() / 2);
     let (places, bytes) = rest.split_at(cuts * 2);
     let whole = read([bytes], asked);
@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Feeds the pieces one after another, then closes.
-fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: Asked) -> Vec<Seen> {
+fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: RequestFacts) -> Vec<Seen> {
     let mut reader = ResponseReader::new();
     let mut seen = Vec::new();
     for mut input in pieces {
@@ -77,7 +77,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: Asked) -> Vec<See
 }
 
 /// What must hold of any sequence of items.
-fn check(seen: &[Seen], asked: Asked) {
+fn check(seen: &[Seen], asked: RequestFacts) {
     let mut head: Option<Head> = None;
     let mut body = 0;
     for item in seen {

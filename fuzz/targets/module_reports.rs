@@ -4,7 +4,7 @@
 //! ```text
 //! input: steps of   which (1 byte) │ what belongs to it
 //!   0–63    a frame is sent: one of two ports, its length (1 byte)
-//!   64–127  the module says something: length of the body (1 byte), number, detail (3 bytes), value (8 bytes), body
+//!   64–127  the module reports: length of the body (1 byte), number, detail (3 bytes), value (8 bytes), body
 //!   128–255 bytes arrive that may be no frame of the link: length (1 byte), bytes
 //! ```
 

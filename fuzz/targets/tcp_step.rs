@@ -91,6 +91,7 @@ fn read(chunk: &[u8; 16], r: &Record) -> Event {
                 sack_permitted: has(4),
                 stamps: has(8).then(|| (r.ts_recent.wrapping_add(u32::from(chunk[15])).wrapping_sub(1), 0)),
                 sack: has(16).then(|| (r.snd_una, r.snd_una.wrapping_add(word(8)))),
+                ..Options::default()
             };
             Event::Segment(Arrived {
                 seq: r.rcv_nxt.wrapping_add(word(4)),

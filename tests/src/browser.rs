@@ -1,7 +1,8 @@
 //! A headless Chromium that opens one page and says what became of it.
 //!
 //! ```text
-//! report.html ─► a copy with a probe (script) at its end ─► chromium --dump-dom ─► what the probe saw, console, requests
+//! report.html ─► a copy with a probe (script) at its end ─► chromium --dump-dom ─► what the probe saw,
+//!                                                                                  console, requests
 //! ```
 //!
 //! The probe is a function's body that returns anything JSON can say; it runs after the page's own script. No

@@ -187,14 +187,14 @@ impl Row {
 }
 
 /// What came of one case.
-pub struct Found {
+pub struct CaseFindings {
     pub name: &'static str,
     pub predicted: Option<f64>,
     pub measured: Option<f64>,
     pub rows: Vec<Row>,
 }
 
-impl Found {
+impl CaseFindings {
     /// Predicted ÷ measured.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.predicted? / self.measured?)
@@ -202,10 +202,10 @@ impl Found {
 }
 
 /// Forecasts and runs of one case. The profile is in `state`.
-pub fn compare(case: &Case, state: &Path) -> Found {
+pub fn compare(case: &Case, state: &Path) -> CaseFindings {
     let predicted = case.forecast(1_000.0, state).peak_per_s;
     let Some(peak) = predicted else {
-        return Found { name: case.name, predicted, measured: None, rows: Vec::new() };
+        return CaseFindings { name: case.name, predicted, measured: None, rows: Vec::new() };
     };
     let row = |share: &f64| {
         let rate = peak * share;
@@ -222,11 +222,11 @@ pub fn compare(case: &Case, state: &Path) -> Found {
         Row { name: case.name, rate, share: *share, forecast, word, is_disturbed, says }
     };
     let rows = case.shares.iter().map(row).collect();
-    Found { name: case.name, predicted, measured: case.peak(peak, state), rows }
+    CaseFindings { name: case.name, predicted, measured: case.peak(peak, state), rows }
 }
 
 /// For people.
-pub fn table(found: &[Found]) -> String {
+pub fn table(found: &[CaseFindings]) -> String {
     let mut text = format!(
         "{:<30} {:>12} {:>12} {:>7}\n",
         "Peak with VALID verdicts", "predicted/s", "measured/s", "ratio"

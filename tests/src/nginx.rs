@@ -33,26 +33,37 @@ impl Nginx {
     /// By way of these words, which must end in a call of what follows them.
     pub fn start_through(wrapper: &[&str]) -> Self {
         let body = "x".repeat(600);
-        Self::launch(wrapper, "", &format!("location / {{ return 200 '{body}'; }}"), &answers)
+        Self::launch(wrapper, "", &format!("location / {{ return 200 '{body}'; }}"), 1, &answers)
     }
 
     /// In that namespace, with these directives in the server's block.
     pub fn start_inside(namespace: &Namespace, server: &str) -> Self {
+        Self::start_inside_with(namespace, server, 1)
+    }
+
+    /// The same with so many workers, each of which has up to 16 384 connections.
+    pub fn start_inside_with(namespace: &Namespace, server: &str, workers: usize) -> Self {
         let wrapper = ["ip", "netns", "exec", &namespace.name];
         let inside = |port| namespace.run_in(|| answers(port)).unwrap_or(false);
-        Self::launch(&wrapper, "", server, &inside)
+        Self::launch(&wrapper, "", server, workers, &inside)
     }
 
     /// With these words after the address in `listen`, and these directives in the server's block.
     pub fn start_with(listen: &str, server: &str) -> Self {
-        Self::launch(&[], listen, server, &answers)
+        Self::launch(&[], listen, server, 1, &answers)
     }
 
-    fn launch(wrapper: &[&str], listen: &str, server: &str, answers: &dyn Fn(u16) -> bool) -> Self {
+    fn launch(
+        wrapper: &[&str],
+        listen: &str,
+        server: &str,
+        workers: usize,
+        answers: &dyn Fn(u16) -> bool,
+    ) -> Self {
         crate::need("nginx");
         let folder = crate::scratch();
         let port = free_port();
-        let text = configuration(port, listen, server);
+        let text = configuration(port, listen, server, workers);
         std::fs::write(folder.path().join("nginx.conf"), text).expect("a scratch file");
         // As root, nginx would run its worker as `nobody`, who may not enter the scratch folder.
         let prefix = folder.path().display().to_string();
@@ -62,8 +73,9 @@ impl Nginx {
         let mut nginx = Self { master, worker: 0, port, folder };
         wait_until("nginx", || {
             assert!(nginx.master.is_running(), "nginx ended: {}", text_of(&nginx.path("error.log")));
-            nginx.worker = nginx.children().first().copied().unwrap_or(0);
-            nginx.worker != 0 && answers(port)
+            let children = nginx.children();
+            nginx.worker = children.first().copied().unwrap_or(0);
+            children.len() == workers && answers(port)
         });
         nginx
     }
@@ -74,6 +86,11 @@ impl Nginx {
 
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// The pids of all workers.
+    pub fn workers(&self) -> Vec<u32> {
+        self.children()
     }
 
     /// The worker's pid, for signals.
@@ -137,9 +154,9 @@ fn answers(port: u16) -> bool {
 }
 
 /// Connections live as long as the client wants.
-fn configuration(port: u16, listen: &str, server: &str) -> String {
+fn configuration(port: u16, listen: &str, server: &str, workers: usize) -> String {
     format!(
-        "daemon off; user root; worker_processes 1; pid nginx.pid; error_log error.log;
+        "daemon off; user root; worker_processes {workers}; pid nginx.pid; error_log error.log;
 events {{ worker_connections 16384; }}
 http {{
   log_format lines '$msec $status $request_uri';

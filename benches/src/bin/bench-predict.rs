@@ -12,7 +12,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_system_tests::Tare;
-use tare_system_tests::forecasts::{self, Found};
+use tare_system_tests::forecasts::{self, CaseFindings};
 
 /// A weighing may take so long.
 const LONGEST: Duration = Duration::from_secs(900);
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         weigh(&format!("weigh packets --port mem,packet --sizes 64,1518 {length}"), state.path());
         cases.extend(forecasts::of_frames());
     }
-    let found: Vec<Found> = cases
+    let found: Vec<CaseFindings> = cases
         .iter()
         .map(|case| {
             eprintln!("bench-predict: {}", case.name);

@@ -10,8 +10,13 @@
 
 #![forbid(unsafe_code)]
 
+#[allow(dead_code, reason = "shared with bench-http, which needs more of it")]
+#[path = "../stats.rs"]
+mod stats;
+
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use stats::Spread;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,8 +30,8 @@ const HELP: &str = "bench-samples: a run with and without --samples, in turns
   --tare FILE    the program (default: beside this one)
   --priority     go before the machine's other work (root)
 
-Exit status: 0 no row was lost, and with samples the median rate is not lower and the median p99 not higher than without by
-more than 1 % (or than the runs of one kind differ by); 1 not so; 2 it could not be measured.
+Exit status: 0 no row was lost, and with samples the median rate is not lower and the median p99 not higher
+than without by more than 1 % (or than the runs of one kind differ by); 1 not so; 2 it could not be measured.
 ";
 
 /// The share by which rate and p99 may differ.
@@ -204,9 +209,12 @@ fn judge(without: &[Figures], with: &[Figures]) -> Result<bool> {
     let p99: fn(&Figures) -> f64 = |figures| figures.p99_us;
     // A rate is worse when it is smaller.
     for (name, worse, of) in [("achieved rate", -1.0, rate), ("p99", 1.0, p99)] {
-        let all = |runs: &[Figures]| runs.iter().map(of).collect::<Vec<f64>>();
-        let (before, after) = (median(all(without))?, median(all(with))?);
-        let noise = spread(&all(without)).max(spread(&all(with)));
+        let all = |runs: &[Figures]| {
+            Spread::of(&runs.iter().map(of).collect::<Vec<f64>>()).context("there was no run")
+        };
+        let (before, after) = (all(without)?, all(with)?);
+        let noise = width(&before).max(width(&after));
+        let (before, after) = (before.median, after.median);
         let change = (after - before) / before.max(f64::MIN_POSITIVE);
         let off = worse * change;
         let says = match off {
@@ -227,18 +235,9 @@ fn judge(without: &[Figures], with: &[Figures]) -> Result<bool> {
     Ok(holds && lost == 0)
 }
 
-/// Of an even number of values the mean of the middle two.
-fn median(mut values: Vec<f64>) -> Result<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2).context("no run")?;
-    Ok((upper + values[(values.len() - 1) / 2]) / 2.0)
-}
-
 /// (largest − smallest) / smallest.
-fn spread(values: &[f64]) -> f64 {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    if least > 0.0 { (most - least) / least } else { 0.0 }
+fn width(spread: &Spread) -> f64 {
+    if spread.min > 0.0 { (spread.max - spread.min) / spread.min } else { 0.0 }
 }
 
 /// A target at work; ended when dropped.
@@ -286,10 +285,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_spreads() {
-        // (2 + 8) / 2; (9 − 1) / 1
-        assert_eq!(median(vec![8.0, 1.0, 2.0, 9.0]).unwrap(), 5.0);
-        assert_eq!(spread(&[8.0, 1.0, 2.0, 9.0]), 8.0);
-        assert!(median(Vec::new()).is_err());
+    fn the_width_of_a_spread() {
+        // (9 − 1) / 1
+        assert_eq!(width(&Spread::of(&[8.0, 1.0, 2.0, 9.0]).unwrap()), 8.0);
+        assert_eq!(width(&Spread { median: 0.0, min: 0.0, max: 1.0 }), 0.0);
     }
 }

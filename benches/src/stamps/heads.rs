@@ -13,7 +13,7 @@ pub struct Heads {
 
 /// What a piece of the stream brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct HeadsSeen {
     /// Heads that ended in this piece.
     pub heads: usize,
     /// One of them said `Connection: close`.
@@ -25,8 +25,8 @@ const CLOSE: &[u8] = b"\nconnection: close";
 
 impl Heads {
     /// Reads the next piece.
-    pub fn read(&mut self, bytes: &[u8]) -> Found {
-        let mut found = Found::default();
+    pub fn read(&mut self, bytes: &[u8]) -> HeadsSeen {
+        let mut found = HeadsSeen::default();
         for &byte in bytes {
             self.step_close(byte);
             if byte != END[self.matched] {
@@ -78,10 +78,13 @@ mod tests {
     #[test]
     fn close_is_seen_only_where_it_is_said() {
         let mut heads = Heads::default();
-        assert_eq!(heads.read(b"GET /connection: close HTTP/1.1\r\n\r\n"), Found { heads: 1, close: false });
+        assert_eq!(
+            heads.read(b"GET /connection: close HTTP/1.1\r\n\r\n"),
+            HeadsSeen { heads: 1, close: false }
+        );
         assert_eq!(
             heads.read(b"GET / HTTP/1.1\r\nconnection: keep-alive\r\n\r\n"),
-            Found { heads: 1, close: false }
+            HeadsSeen { heads: 1, close: false }
         );
     }
 }

@@ -20,14 +20,15 @@ pub const WORD: &str = "stamps";
 /// Stamps kept; later requests are answered and not stamped.
 const MOST_STAMPS: usize = 4_000_000;
 const LISTENER: u64 = u64::MAX;
-const STDIN: u64 = u64::MAX - 1;
+const STOP: u64 = u64::MAX - 1;
 const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Serves until standard input is closed, then writes the stamps to `file`. Its port goes to `port_file`.
-pub fn serve(file: &Path, port_file: &Path) -> Result<()> {
+/// Serves until the other end of `stop` is closed, then writes the stamps to `file`. Its port goes to
+/// `port_file`.
+pub fn serve(stop: impl AsFd, file: &Path, port_file: &Path) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
-    let mut server = Server::new(listener)?;
+    let mut server = Server::new(listener, &stop)?;
     let port = server.listener.local_addr()?.port();
     std::fs::write(port_file, format!("{port}\n"))
         .with_context(|| format!("writing {}", port_file.display()))?;
@@ -57,10 +58,10 @@ struct Connection {
 }
 
 impl Server {
-    fn new(listener: TcpListener) -> Result<Self> {
+    fn new(listener: TcpListener, stop: impl AsFd) -> Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        epoll::add(&epoll, std::io::stdin().as_fd(), EventData::new_u64(STDIN), EventFlags::IN)?;
+        epoll::add(&epoll, stop, EventData::new_u64(STOP), EventFlags::IN)?;
         // Pages of the stamps are touched now, not at the first arrivals.
         let mut stamps = vec![1; MOST_STAMPS];
         stamps.clear();
@@ -75,7 +76,7 @@ impl Server {
         })
     }
 
-    /// One look at the sockets; false when standard input has been closed.
+    /// One look at the sockets; false when it shall stop.
     fn turn(&mut self) -> Result<bool> {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
@@ -84,7 +85,7 @@ impl Server {
         for event in &events {
             match event.data.u64() {
                 LISTENER => self.accept()?,
-                STDIN => go_on = false,
+                STOP => go_on = false,
                 slot => self.serve(slot as usize),
             }
         }
@@ -154,3 +155,6 @@ fn write(file: &Path, stamps: &[u64]) -> std::io::Result<()> {
     }
     out.flush()
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,7 +60,8 @@ mod tests {
     #[test]
     fn its_own_output_is_read() {
         let text = "starting benchmark...\n\nfinished in 1.00s, 158316.00 req/s, 88.93MB/s\n\
-                    requests: 158316 total, 158380 started, 158316 done, 158310 succeeded, 1 failed, 2 errored, 3 timeout\n\
+                    requests: 158316 total, 158380 started, 158316 done, 158310 succeeded, \
+                    1 failed, 2 errored, 3 timeout\n\
                     status codes: 158316 2xx, 0 3xx, 0 4xx, 0 5xx\n";
         let told = parse(text).expect("h2load's output");
         assert_eq!((told.done, told.failed, told.seconds), (158_310, 6, 1.0));

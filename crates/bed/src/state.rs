@@ -72,27 +72,37 @@ fn folder() -> PathBuf {
 /// # Errors
 /// A file cannot be read.
 pub fn all() -> Result<Vec<State>, BedError> {
-    let Ok(entries) = fs::read_dir(folder()) else { return Ok(Vec::new()) };
+    files().into_iter().filter_map(|file| read(file).transpose()).collect()
+}
+
+/// The state files of all beds, by name.
+fn files() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder()) else { return Vec::new() };
     let files = entries.filter_map(Result::ok).map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
     files.sort();
-    files.into_iter().filter_map(|file| read(file).transpose()).collect()
+    files
 }
 
-/// The bed of that name.
+/// The bed of that name. Only its own file is read: another that is damaged does not matter.
 ///
 /// # Errors
-/// There is none; the message says which there are.
+/// There is none; the message says which there are. Its file cannot be read.
 pub fn find(name: &str) -> Result<State, BedError> {
-    let beds = all()?;
-    let names: Vec<&str> = beds.iter().map(|bed| bed.name.as_str()).collect();
+    let files = files();
+    let stem = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(file) = files.iter().find(|file| stem(file) == name)
+        && let Some(state) = read(file.clone())?
+    {
+        return Ok(state);
+    }
+    let names: Vec<String> = files.iter().map(stem).filter(|stem| stem != name).collect();
     let there_are = match names.as_slice() {
         [] => "; there is none at all: make one with 'tare lab up'".into(),
         names => format!("; there are: {}", names.join(", ")),
     };
-    let unknown = BedError::Unknown { name: name.into(), there_are };
-    beds.into_iter().find(|bed| bed.name == name).ok_or(unknown)
+    Err(BedError::Unknown { name: name.into(), there_are })
 }
 
 /// Takes away the bed of that name, whoever made it, unless that process still runs.
@@ -112,7 +122,8 @@ pub fn down(name: &str) -> Result<State, BedError> {
 /// next time.
 pub fn remove_orphans() {
     let orphaned = |bed: &State| bed.owner.is_some_and(|owner| !owner.is_running());
-    for mut bed in all().unwrap_or_default().into_iter().filter(orphaned) {
+    let beds = files().into_iter().filter_map(|file| read(file).ok().flatten());
+    for mut bed in beds.filter(orphaned) {
         let _ = bed.remove();
     }
 }

@@ -1,7 +1,9 @@
 //! `tare target` as a child of this process: its CPU time, descriptors and pauses are then not the generator's.
 
+use crate::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// Why there is no target, or nothing is known of it.
@@ -30,8 +32,20 @@ impl TargetProcess {
     /// # Errors
     /// It could not be started, or ended before it listened.
     pub fn start(arguments: &[&str]) -> Result<Self, TargetError> {
+        Self::start_by(Command::new, arguments)
+    }
+
+    /// The same in a namespace, on the addresses that `--listen` or `--over` says.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_inside(namespace: &Namespace, arguments: &[&str]) -> Result<Self, TargetError> {
+        Self::start_by(|program| namespace.command(&program.display().to_string()), arguments)
+    }
+
+    fn start_by(command: impl FnOnce(PathBuf) -> Command, arguments: &[&str]) -> Result<Self, TargetError> {
         let program = std::env::current_exe().map_err(failed("the tare program cannot be found"))?;
-        let mut child = Command::new(program)
+        let mut child = command(program)
             .arg("target")
             .args(arguments)
             .stdin(Stdio::null())
@@ -47,7 +61,7 @@ impl TargetProcess {
         Ok(target)
     }
 
-    /// `http://127.0.0.1:PORT/`, or https.
+    /// `http://127.0.0.1:PORT/`, or https; of another place, its first address.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -40,18 +40,18 @@ const PSEUDO_CALL: u8 = 1;
 
 /// The second operand: a register or a number (which is sign-extended to 64 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum Operand {
     Register(Register),
     Immediate(i32),
 }
 
-impl From<Register> for Source {
+impl From<Register> for Operand {
     fn from(register: Register) -> Self {
         Self::Register(register)
     }
 }
 
-impl From<i32> for Source {
+impl From<i32> for Operand {
     fn from(value: i32) -> Self {
         Self::Immediate(value)
     }
@@ -116,10 +116,10 @@ pub struct Assembler {
 macro_rules! arithmetic {
     ($($wide:ident $narrow:ident = $op:ident,)+) => {
         $(
-            pub fn $wide(&mut self, dst: Register, src: impl Into<Source>) -> &mut Self {
+            pub fn $wide(&mut self, dst: Register, src: impl Into<Operand>) -> &mut Self {
                 self.alu64(Alu::$op, dst, src)
             }
-            pub fn $narrow(&mut self, dst: Register, src: impl Into<Source>) -> &mut Self {
+            pub fn $narrow(&mut self, dst: Register, src: impl Into<Operand>) -> &mut Self {
                 self.alu32(Alu::$op, dst, src)
             }
         )+
@@ -143,11 +143,11 @@ impl Assembler {
         sar sar32 = ShiftRightSigned,
     }
 
-    pub fn alu64(&mut self, op: Alu, dst: Register, src: impl Into<Source>) -> &mut Self {
+    pub fn alu64(&mut self, op: Alu, dst: Register, src: impl Into<Operand>) -> &mut Self {
         self.operate(ALU64, op, dst, src.into())
     }
 
-    pub fn alu32(&mut self, op: Alu, dst: Register, src: impl Into<Source>) -> &mut Self {
+    pub fn alu32(&mut self, op: Alu, dst: Register, src: impl Into<Operand>) -> &mut Self {
         self.operate(ALU32, op, dst, src.into())
     }
 
@@ -161,7 +161,7 @@ impl Assembler {
         self.push(ALU32 | END | FROM_REGISTER, dst as u8, 0, 0, size.bytes() as i32 * 8)
     }
 
-    fn operate(&mut self, class: u8, op: Alu, dst: Register, src: Source) -> &mut Self {
+    fn operate(&mut self, class: u8, op: Alu, dst: Register, src: Operand) -> &mut Self {
         let (flag, register, immediate) = split(src);
         self.push(class | op as u8 | flag, dst as u8, register, 0, immediate)
     }
@@ -175,10 +175,10 @@ impl Assembler {
     }
 
     /// *(base + offset) = src.
-    pub fn store(&mut self, size: Size, base: Register, offset: i16, src: impl Into<Source>) -> &mut Self {
+    pub fn store(&mut self, size: Size, base: Register, offset: i16, src: impl Into<Operand>) -> &mut Self {
         match src.into() {
-            Source::Register(src) => self.push(STX | MEM | size.code(), base as u8, src as u8, offset, 0),
-            Source::Immediate(value) => self.push(ST | MEM | size.code(), base as u8, 0, offset, value),
+            Operand::Register(src) => self.push(STX | MEM | size.code(), base as u8, src as u8, offset, 0),
+            Operand::Immediate(value) => self.push(ST | MEM | size.code(), base as u8, 0, offset, value),
         }
     }
 
@@ -254,7 +254,7 @@ impl Assembler {
         &mut self,
         when: Condition,
         dst: Register,
-        src: impl Into<Source>,
+        src: impl Into<Operand>,
         to: Label,
     ) -> &mut Self {
         self.branch(JMP, when, dst, src.into(), to)
@@ -265,7 +265,7 @@ impl Assembler {
         &mut self,
         when: Condition,
         dst: Register,
-        src: impl Into<Source>,
+        src: impl Into<Operand>,
         to: Label,
     ) -> &mut Self {
         self.branch(JMP32, when, dst, src.into(), to)
@@ -318,7 +318,7 @@ impl Assembler {
         Ok(code)
     }
 
-    fn branch(&mut self, class: u8, when: Condition, dst: Register, src: Source, to: Label) -> &mut Self {
+    fn branch(&mut self, class: u8, when: Condition, dst: Register, src: Operand, to: Label) -> &mut Self {
         self.fix(to, false);
         let (flag, register, immediate) = split(src);
         self.push(class | when as u8 | flag, dst as u8, register, 0, immediate)
@@ -334,10 +334,10 @@ impl Assembler {
     }
 }
 
-const fn split(src: Source) -> (u8, u8, i32) {
+const fn split(src: Operand) -> (u8, u8, i32) {
     match src {
-        Source::Register(register) => (FROM_REGISTER, register as u8, 0),
-        Source::Immediate(value) => (0, 0, value),
+        Operand::Register(register) => (FROM_REGISTER, register as u8, 0),
+        Operand::Immediate(value) => (0, 0, value),
     }
 }
 

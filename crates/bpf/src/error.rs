@@ -12,7 +12,7 @@ pub enum BpfError {
     #[error("{what} needs {capability}: run as root, or give it to the program by 'setcap {capability}+ep'")]
     Privilege { what: &'static str, capability: &'static str },
     /// The kernel or the driver has no such thing.
-    #[error("{what} is not to be had: {error}")]
+    #[error("{what} is not available: {error}")]
     Unsupported { what: &'static str, error: io::Error },
     #[error("{what}: {error}")]
     System { what: &'static str, error: io::Error },

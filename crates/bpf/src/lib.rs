@@ -2,10 +2,12 @@
 //! them.
 //!
 //! ```text
-//! Assembler ── assemble ─► Vec<Instruction> ── Program::load ─► Program ─┬─ attach_xdp ─► Link     (detached when dropped)
-//!                                                   ▲                    ├─ run / run_live         (BPF_PROG_RUN)
-//!                        Map ── load_map ───────────┘                    └─ attach_tracepoint ─► Link
-//!                         └─ share ─► Shared                               (words that program and process share)
+//! Assembler ─ assemble ─► Vec<Instruction> ─ Program::load ─► Program ─┬─ attach_xdp ─► Link
+//!                                                 ▲                    ├─ run / run_live    (BPF_PROG_RUN)
+//!                        Map ─ load_map ──────────┘                    └─ attach_tracepoint ─► Link
+//!                         └─ share ─► Shared  (words that program and process share)
+//!
+//! A link is detached when it is dropped.
 //! ```
 //!
 //! No libbpf, no ELF, no C compiler: programs are made of what the user asked for, so they are written by code.
@@ -22,7 +24,7 @@ mod shared;
 mod sys;
 mod xdp;
 
-pub use asm::{Alu, Assembler, Condition, Label, Source};
+pub use asm::{Alu, Assembler, Condition, Label, Operand};
 pub use attached::{Holder, link_holder, program_name};
 pub use error::BpfError;
 pub use instruction::{Helper, Instruction, Register, Size};

@@ -243,7 +243,7 @@ mod tests {
         let held = File::open(folder.path().join(INTERVALS)).unwrap();
         held.lock().unwrap();
         assert_eq!(read_one(folder.path()).unwrap().state, State::Running);
-        drop(held);
+        held.unlock().unwrap();
         assert_eq!(read_one(folder.path()).unwrap().state, State::Killed);
         fs::write(folder.path().join(RESULT), "{").unwrap();
         let entry = read_one(folder.path()).unwrap();

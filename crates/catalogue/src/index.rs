@@ -27,7 +27,8 @@ const SCHEMA: &str = "
     CREATE TABLE runs (folder TEXT PRIMARY KEY, signature TEXT NOT NULL, entry TEXT NOT NULL) WITHOUT ROWID;
     CREATE VIEW list AS SELECT entry->>'name' AS name, entry->>'started_at' AS started_at,
         entry->>'target' AS target, entry->>'achieved_per_s' AS achieved_per_s,
-        entry->>'net_p99_ns' AS net_p99_ns, entry->>'latency_p99_ns' AS latency_p99_ns, entry->>'state' AS state, entry->>'verdict' AS verdict,
+        entry->>'net_p99_ns' AS net_p99_ns, entry->>'latency_p99_ns' AS latency_p99_ns,
+        entry->>'state' AS state, entry->>'verdict' AS verdict,
         entry->>'tags' AS tags, folder FROM runs ORDER BY started_at DESC;";
 
 /// The index, if there can be one.

@@ -3,7 +3,7 @@
 //! ```text
 //! <state dir>/tare/runs/NAME/      the truth: one folder a run; its tags are in tags.json
 //! <state dir>/tare/elsewhere.jsonl  where `--out` put runs, one folder a line
-//! <state dir>/tare/index.sqlite     only a cache: brought up to date on each call, rebuilt when it is gone or damaged
+//! <state dir>/tare/index.sqlite     only a cache: updated on each call, rebuilt when it is missing or damaged
 //!
 //! folders ── signature changed? ──► Entry ──► index ──► list, find, tag, remove
 //! ```

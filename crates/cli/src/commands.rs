@@ -34,3 +34,5 @@ pub mod weigh_backload;
 pub mod weigh_http;
 #[cfg(feature = "weigh")]
 pub mod weigh_packets;
+#[cfg(feature = "weigh")]
+mod weigh_place;

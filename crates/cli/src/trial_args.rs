@@ -12,6 +12,7 @@ pub struct TrialArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub trials: Option<u32>,
     /// Repeat until the confidence interval of a figure is this narrow, e.g. 'latency.p99 ±2%'
+    /// or, for frames, 'gap_error.p99 ±2%'
     #[arg(long, value_name = "FIGURE ±SHARE")]
     pub until: Option<Wanted>,
     /// With --until: stop after N trials in any case [default: 30]

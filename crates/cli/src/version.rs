@@ -1,9 +1,10 @@
 //! What `tare --version` says: the version, the commit that it was built from, and the features that it has.
 
 /// What can be left out of the program (crates/cli/Cargo.toml), and whether it is there.
-const FEATURES: [(&str, bool); 12] = [
+const FEATURES: [(&str, bool); 13] = [
     ("doctor", cfg!(feature = "doctor")),
     ("influx", cfg!(feature = "influx")),
+    ("lua", cfg!(feature = "lua")),
     ("otlp", cfg!(feature = "otlp")),
     ("page", cfg!(feature = "page")),
     ("parquet", cfg!(feature = "parquet")),

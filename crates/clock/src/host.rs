@@ -9,14 +9,14 @@ use units::{Instant, Picos};
 
 /// What a clock reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ClockSource {
     /// The CPU's invariant time-stamp counter, converted by a measured rate.
     Tsc,
     /// CLOCK_MONOTONIC, read through the vDSO: steps of 1 ns.
     Monotonic,
 }
 
-impl Source {
+impl ClockSource {
     /// The name in `environment.json`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,8 +101,8 @@ impl HostClock {
         Self { base: Base::take(&corrected), ..corrected }
     }
 
-    pub fn source(&self) -> Source {
-        if self.counter.is_some() { Source::Tsc } else { Source::Monotonic }
+    pub fn source(&self) -> ClockSource {
+        if self.counter.is_some() { ClockSource::Tsc } else { ClockSource::Monotonic }
     }
 
     /// Why the time-stamp counter is not used; `None` when it is.
@@ -199,7 +199,7 @@ mod tests {
         let took = raw::monotonic_ns() - start;
         // 2 · 10 ms of sleep; the rest is for a busy machine.
         assert!(took < 1_000_000_000, "{took} ns");
-        assert_eq!(clock.source() == Source::Tsc, clock.refused().is_none());
+        assert_eq!(clock.source() == ClockSource::Tsc, clock.refused().is_none());
         assert!(clock.precision() > Picos::ZERO && clock.precision() <= Picos::from_micros(1));
         assert!(clock.overhead() > Picos::ZERO && clock.overhead() < Picos::from_micros(2));
         assert!(clock.epoch_monotonic_ns() >= start);

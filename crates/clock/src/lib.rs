@@ -15,6 +15,7 @@ mod calibration;
 mod fake;
 mod host;
 mod patience;
+pub mod phc;
 pub mod priority;
 mod probe;
 mod raw;
@@ -23,10 +24,10 @@ mod sleep;
 
 pub use agreement::{Agreement, Watch};
 pub use fake::FakeClock;
-pub use host::{HostClock, Source};
+pub use host::{ClockSource, HostClock};
 pub use patience::{Deadline, Stopwatch};
 pub use probe::{KernelClock, Refused};
-pub use raw::{monotonic_ns, tai_minus_unix_ns, thread_cpu_ns, unix_ns, wall_time};
+pub use raw::{clock_ns, monotonic_ns, tai_minus_unix_ns, thread_cpu_ns, unix_ns, wall_time};
 pub use realtime::Realtime;
 pub use sleep::set_timer_slack_ns;
 

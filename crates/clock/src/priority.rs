@@ -3,7 +3,7 @@
 //! ```text
 //!   asked ─┐
 //!   threads ├─ decide ─► Grant { level, why } ─ take (in each thread) ─► real-time │ nice −20 │ as it was
-//!   machine ┘                                          └ a real-time thread that never sleeps is watched, and loses it
+//!   machine ┘                                 a real-time thread that never sleeps is watched, and loses it ┘
 //! ```
 //!
 //! A thread that spins in real time keeps everybody else from its CPU. The kernel guards against that: of each

@@ -1,8 +1,8 @@
 //! Whether the time-stamp counter may be trusted on this machine, and the reason when it may not.
 //!
 //! ```text
-//! x86_64? ─► invariant? ─► did the kernel throw it out? ─► one rate in both halves of the calibration? ─► use it
-//!                                     └─ it uses another clock: compare the counters of all CPUs first
+//! x86_64? ─► invariant? ─► rejected by the kernel? ─► one rate in both halves of the calibration? ─► use it
+//!                                  └─ it uses another clock: compare the counters of all CPUs first
 //! ```
 
 use crate::calibration::{Moment, Scale};

@@ -5,8 +5,10 @@
 //! | `ticks`, `ticks_ordered` | RDTSC is an intrinsic |
 //! | `libc_monotonic_ns` | rustix does not go through libc; the check wants the clock that other code sees |
 //! | `cpu_clock_ns` | rustix knows the clocks of the calling thread alone |
+//! | `clock_ns`, `ask_device` | nor does it know those of network cards |
 //!
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::SystemTime;
 
 /// CLOCK_MONOTONIC in nanoseconds, straight from the vDSO.
@@ -47,6 +49,26 @@ pub fn thread_cpu_ns() -> u64 {
 #[inline]
 fn nanos(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What a clock of the kernel shows, by its number, in nanoseconds.
+pub fn clock_ns(id: libc::clockid_t) -> std::io::Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live, writable timespec for the whole call, and the call keeps no pointer to it.
+    if unsafe { libc::clock_gettime(id, &mut time) } < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
+}
+
+/// Asks a device by a command of its own; the answer is in `words`, which are as long as the command's number
+/// says.
+pub fn ask_device(device: BorrowedFd<'_>, command: u32, words: &mut [u32]) -> std::io::Result<()> {
+    // The length of the argument in a command's number (asm-generic/ioctl.h).
+    assert!(words.len() * 4 >= (command >> 16 & 0x3fff) as usize, "room for the answer");
+    // SAFETY: the structure of this command is no longer than `words`, and the kernel keeps no pointer to it.
+    let status = unsafe { libc::ioctl(device.as_raw_fd(), command as libc::Ioctl, words.as_mut_ptr()) };
+    if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// CLOCK_MONOTONIC in nanoseconds as libc tells it to everyone else in this process.

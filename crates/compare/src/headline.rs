@@ -3,8 +3,10 @@
 //! ```text
 //! trial 1  warm-up cut │ rest ─► figures ─┐
 //! trial 2  warm-up cut │ rest ─► figures ─┼─► a mean or a share: Student's t of the trials' values
-//!   …                                     ├─► a percentile of a histogram: whole trials drawn again, their histograms added
-//! INVALID ones are left out, and counted ─┘   a percentile that a trial gives as one number: the middle trial, by ranks
+//!   …                                     ├─► a percentile of a histogram: whole trials drawn again, their
+//! INVALID ones are left out, and counted ─┘   histograms added
+//!                                             a percentile that a trial gives as one number: the middle
+//!                                             trial, by ranks
 //! ```
 //!
 //! How each interval is made, and how often it holds: docs/statistics.md.
@@ -109,9 +111,8 @@ pub struct Weighed {
 
 /// Every series that a headline needs.
 fn is_wanted(series: &str) -> bool {
-    HEADLINES
-        .iter()
-        .any(|headline| matches!(headline.of, Of::Percentile(of, _) if of == series || unfinished(of) == Some(series)))
+    let is_from = |of: &str| of == series || unfinished(of) == Some(series);
+    HEADLINES.iter().any(|headline| matches!(headline.of, Of::Percentile(of, _) if is_from(of)))
 }
 
 /// The series of what would be in this one, had it come to an end: percentiles count that with the time that it

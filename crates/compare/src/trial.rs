@@ -45,11 +45,7 @@ impl Trial {
             environment: run.environment.clone(),
             verdict: result.verdict.word,
             partial: result.partial,
-            simulated: result
-                .packets
-                .as_ref()
-                .and_then(|packets| packets.time)
-                .is_some_and(|time| time.simulated),
+            simulated: result.is_simulated(),
             values: FIGURES.iter().map(|figure| (figure.of)(result)).collect(),
             spreads: Vec::new(),
         }

@@ -5,7 +5,7 @@ use crate::cpus::may_use;
 use crate::finding::{COMPUTED, Finding, MEASURED, Mend, Severity, Weight};
 use crate::{Files, Subject};
 use os::cpus::{as_list, parse_list};
-use port::interface::{Interface, Link, Setup};
+use port::interface::{Interface, InterfaceSetup, Link};
 
 /// Interfaces that are examined, at most.
 const MOST: usize = 16;
@@ -25,7 +25,7 @@ pub struct Device {
     pub transmit_queues: u32,
     pub stamps_in_hardware: bool,
     pub is_used: bool,
-    pub setup: Setup,
+    pub setup: InterfaceSetup,
 }
 
 impl Device {

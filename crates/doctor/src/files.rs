@@ -97,7 +97,7 @@ pub fn has_bits(mask: &str) -> bool {
 }
 
 #[cfg(test)]
-mod own_tests {
+mod tests {
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   /proc, /sys ─► Files ────┐
-//!   interfaces  ─► Devices ──┼─► examiners, a file for each subject ─► findings, the worst first ─► fix ─► what was before
+//!   interfaces  ─► Devices ──┼─► examiners, one file per subject ─► findings, worst first ─► fix ─► undo
 //!   clock, CPU  ─► Measured ─┘
 //! ```
 //!
@@ -26,6 +26,7 @@ mod napi;
 mod overview;
 mod ports;
 mod power;
+mod ptp;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use finding::{Change, Finding, Load, Mend, Severity, Weight};
 pub use measured::{Measured, Pauses, Shares, Sleeps};
 pub use overview::Overview;
 pub use ports::PortState;
+pub use ptp::CardClock;
 
 /// What is examined.
 #[derive(Debug, Default)]
@@ -45,23 +47,30 @@ pub struct Subject {
     pub files: Files,
     pub measured: Measured,
     pub devices: Vec<Device>,
+    pub card_clocks: Vec<CardClock>,
 }
 
 impl Subject {
     /// This machine. Takes about a second: it measures.
     pub fn here() -> Self {
-        Self { files: Files::default(), measured: Measured::take(), devices: Device::all() }
+        Self {
+            files: Files::default(),
+            measured: Measured::take(),
+            devices: Device::all(),
+            card_clocks: CardClock::all(),
+        }
     }
 
     /// Everything that can be said of it, the worst first.
     pub fn findings(&self) -> Vec<Finding> {
-        let examiners: [fn(&Self) -> Vec<Finding>; 12] = [
+        let examiners: [fn(&Self) -> Vec<Finding>; 13] = [
             clocks::examine,
             power::examine,
             cpus::examine,
             interrupts::examine,
             napi::examine,
             devices::examine,
+            ptp::examine,
             sockets::examine,
             tracking::examine,
             limits::examine,

@@ -1,7 +1,8 @@
 //! What is measured here rather than read: about a second in all, at the caller's own priority.
 //!
 //! ```text
-//!   clock   ── 20 ms calibration ─────────────── what a reading costs, and how far it is from the kernel's after all the rest
+//!   clock   ── 20 ms calibration ─────────────── what a reading costs, and at the end, how far it is from the
+//!              kernel's clock
 //!   sleeps  ── 100 × 200 µs, slack 50 µs ── 100 × 200 µs, slack 1 ns: how late a sleeper wakes
 //!   pauses  ── 300 ms of spinning: how long and how often this thread was not running
 //!   calls   ── 20 000 system calls
@@ -233,7 +234,7 @@ fn timer_interrupts(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod own_tests {
+mod tests {
     use super::*;
 
     #[test]

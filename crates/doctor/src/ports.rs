@@ -125,9 +125,9 @@ fn best(device: &Device) -> PortState {
 }
 
 #[cfg(test)]
-mod own_tests {
+mod tests {
     use super::*;
-    use port::interface::{Setup, XdpFeatures};
+    use port::interface::{InterfaceSetup, XdpFeatures};
 
     #[test]
     fn what_a_driver_says_decides_what_is_best() {
@@ -135,7 +135,7 @@ mod own_tests {
             name: "eth0".into(),
             driver: Some("ice".into()),
             is_used,
-            setup: Setup { xdp: Some(XdpFeatures(bits)), ..Setup::default() },
+            setup: InterfaceSetup { xdp: Some(XdpFeatures(bits)), ..InterfaceSetup::default() },
             ..Device::default()
         };
         assert!(best(&device(0b1111, false)).why.contains("zero-copy (ice); xdp receives"));

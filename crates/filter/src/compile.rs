@@ -1,9 +1,11 @@
 //! From rules to tables: one half for IPv4, one for IPv6.
 //!
 //! ```text
-//! source ─ longest prefix ─► class ─┬─ best: the first rule that looks at nothing else, of all prefixes that hold the source
+//! source ─ longest prefix ─► class ─┬─ best: the first rule that looks at nothing else, of all prefixes that
+//!                                   │        hold the source
 //!                                   └─ tuples: rules of these prefixes that look at more, as hash tables
-//!                                        (destination length, protocol, port blocks), each with the first rule behind it
+//!                                        (destination length, protocol, port blocks), each with the first
+//!                                        rule behind it
 //! ```
 //!
 //! A class has its answer at once if its best rule stands before all its tuples; so it is wherever rules name

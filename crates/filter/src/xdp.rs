@@ -1,8 +1,8 @@
 //! The firewall as an XDP program: the same tables in the kernel's memory, and code made for them.
 //!
 //! ```text
-//! Firewall ─ image ─► shared memory ◄── program: headers ─► lookup ─► count ─► drop, redirect to the other port, or pass on
-//!                     counters of each CPU ◄──────────────────────────┘
+//! Firewall ─ image ─► shared memory ◄── program: headers ─► lookup ─► count ─► drop, redirect to the other
+//!                     counters of each CPU ◄──────────────────────────┘        port, or pass on
 //!                     what the other port refused ◄─ tracepoints (refusals)
 //! ```
 //!

@@ -4,6 +4,7 @@
 //! Plan ─ prepare (files, certificates, names) ─► Engine ─ start (recorders) ─► Running ─ join ─► Notes
 //! ```
 
+mod by_module;
 mod checks;
 mod facts;
 mod thread;
@@ -12,6 +13,7 @@ use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use os::peers::Peers;
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
+use port::fpga::sessions::SessionPort;
 use schedule::{Control, Limits, ScheduleError, Share};
 use session::{SessionError, Sessions, Via};
 use std::collections::BTreeSet;
@@ -26,7 +28,7 @@ use checks::{check_cpus, check_memory, open_body};
 pub use facts::Facts;
 #[cfg(test)]
 pub(crate) use thread::own_descriptors;
-use thread::{spawn, spawn_fast};
+use thread::{Place, spawn, spawn_fast};
 
 use crate::endpoint::{Endpoints, Known, of_family};
 use crate::fast::FastParts;
@@ -36,6 +38,7 @@ use crate::io::choose::{self, Choice};
 use crate::io::epoll::Epoll;
 use crate::io::ports::Ports;
 use crate::io::uring::Uring;
+use crate::module::Fit;
 use crate::notes::Notes;
 use crate::resolver::{Resolver, look_up};
 use crate::same::SameBodies;
@@ -83,6 +86,8 @@ pub enum EngineError {
     Via(#[from] SessionError),
     #[error("--via: {0}, although it seemed otherwise; give --via-path general")]
     Path(&'static str),
+    #[error("{flag}: the sessions of fpga:sim {why}")]
+    Module { flag: &'static str, why: String },
 }
 
 /// A run that is ready to begin.
@@ -100,6 +105,9 @@ pub struct Engine {
     priority: Grant,
     via: Option<Via>,
     path: PathChoice,
+    /// The FPGA module makes the load.
+    module: Option<Fit>,
+    own_descriptors: bool,
 }
 
 /// Threads at work.
@@ -179,11 +187,14 @@ impl Engine {
         let wanted = if via.is_some() { 1 } else { wanted_threads(&plan) };
         let threads = wanted.clamp(1, most_open.max(1));
         let requests = Arc::new(requests);
+        let module = via.as_ref().filter(|via| SessionPort::is_meant(&via.port));
+        let module = module.map(|via| Fit::of(&plan, via, &requests)).transpose()?;
         let path = match &via {
+            _ if module.is_some() => PathChoice::default(),
             Some(_) => path::choose(plan.connection.via_path, path_obstacle(&plan, &requests)),
             None => PathChoice::default(),
         };
-        let spin = decide_spin(&plan, threads);
+        let spin = module.is_none() && decide_spin(&plan, threads);
         let priority = grant_priority(&plan, threads, spin);
         let io = choose::choose(&plan);
         os::limits::raise_open_files();
@@ -198,9 +209,17 @@ impl Engine {
             threads,
             spin,
             priority,
+            // A port that is open in two tables would outlive its run.
+            own_descriptors: via.is_none(),
             via,
             path,
+            module,
         })
+    }
+
+    /// All threads use the process's table of descriptors: for a program that goes on after the run.
+    pub fn with_shared_descriptors(self) -> Self {
+        Self { own_descriptors: false, ..self }
     }
 
     /// Whether a closed loop may sleep while answers gather.
@@ -217,7 +236,7 @@ impl Engine {
     fn open_port(&self) -> Result<Option<Sessions>, EngineError> {
         let Some(via) = &self.via else { return Ok(None) };
         let now = || self.clock.now();
-        let mut sessions = Sessions::open_port(via, &now)?;
+        let mut sessions = Sessions::open_port(via, self.plan.connection.share_address, &now)?;
         let targets: BTreeSet<IpAddr> = self.peers.known().addresses.iter().map(SocketAddr::ip).collect();
         sessions.find_ways(targets, &now)?;
         Ok(Some(sessions))
@@ -233,10 +252,15 @@ impl Engine {
         let early = self.look_up_early();
         early.iter().for_each(|(_, _, addresses)| self.peers.add(addresses.iter().copied()));
         let same = self.plan.request.same_checksum.then(|| Arc::new(SameBodies::default()));
+        if let Some(fit) = self.module.clone() {
+            return self.start_module(fit, control, recorders);
+        }
         let mut sessions = self.open_port()?;
         let origin = self.clock.now() + Picos::from_millis(2);
         let recorders = recorders(origin);
         let mut threads = Vec::new();
+        let place =
+            Place { plan: &self.plan, priority: &self.priority, own_descriptors: self.own_descriptors };
         let common = Common { origin, resolver: &resolver, early: &early, same, control: &control };
         for (index, recorder) in recorders.into_iter().enumerate() {
             let waker = io::waker().map_err(EngineError::Driver)?;
@@ -247,21 +271,20 @@ impl Engine {
                 && let Some(sessions) = sessions.take()
             {
                 let parts = self.fast_parts(parts, sessions, waker)?;
-                let thread = spawn_fast(&self.plan, &self.priority, parts, recorder);
+                let thread = spawn_fast(&place, parts, recorder);
                 threads.push(thread.map_err(EngineError::Thread)?);
                 continue;
             }
             let handle = match (sessions.take(), self.io.uring) {
                 (Some(sessions), _) => {
                     let driver = move || Ok(Ports::new(sessions, waker, clock));
-                    spawn(index, &self.plan, &self.priority, parts, driver, recorder)
+                    spawn(index, &place, parts, driver, recorder)
                 }
                 (None, true) => {
-                    spawn(index, &self.plan, &self.priority, parts, move || Uring::new(waker), recorder)
+                    let widens = self.plan.connection.throttle.is_none();
+                    spawn(index, &place, parts, move || Uring::new(waker, widens), recorder)
                 }
-                (None, false) => {
-                    spawn(index, &self.plan, &self.priority, parts, move || Epoll::new(waker), recorder)
-                }
+                (None, false) => spawn(index, &place, parts, move || Epoll::new(waker), recorder),
             };
             threads.push(handle.map_err(EngineError::Thread)?);
         }

@@ -3,7 +3,8 @@
 use units::{Bytes, Departure, Event, Group, Instant, Miss, Outcome, Picos};
 
 use crate::redirect::Chain;
-use crate::response::Asked;
+use crate::request::Meta;
+use crate::response::RequestFacts;
 use crate::rules::{BodyCheck, Wanted};
 use crate::same::UrlKey;
 
@@ -29,7 +30,7 @@ pub struct Exchange {
     pub unread: Picos,
     pub unread_bound: Picos,
     pub group: Group,
-    pub asked: Asked,
+    pub asked: RequestFacts,
     /// The final status, once its head has come.
     pub status: u16,
     /// What its answer must be.
@@ -81,11 +82,18 @@ impl Exchange {
     /// One that was begun at the clock's epoch and to which nothing has happened.
     #[cfg(any(test, feature = "fuzzed"))]
     pub fn begun(seq: u64) -> Self {
+        let (departure, epoch) = (Departure { seq, due: Instant::EPOCH }, Instant::EPOCH);
+        let meta = Meta { group: Group(0), asked: RequestFacts::default() };
+        Self::leaving(departure, &meta, Wanted::BY_PLAN, Picos::ZERO, epoch)
+    }
+
+    /// One that was written and leaves now, after the plan's limits had held it back for so long.
+    pub fn leaving(departure: Departure, meta: &Meta, rules: Wanted, blocked: Picos, now: Instant) -> Self {
         Self {
-            departure: Departure { seq, due: Instant::EPOCH },
-            sent: Instant::EPOCH,
+            departure,
+            sent: now,
             first_byte: Instant::FAR,
-            blocked: Picos::ZERO,
+            blocked,
             bytes_out: 0,
             unwritten: 0,
             written_before: None,
@@ -94,11 +102,11 @@ impl Exchange {
             waited: Picos::ZERO,
             unread: Picos::ZERO,
             unread_bound: Picos::ZERO,
-            group: Group(0),
-            asked: Asked::default(),
+            group: meta.group,
+            asked: meta.asked,
             status: 0,
-            rules: Wanted::BY_PLAN,
-            written_at: Instant::EPOCH,
+            rules,
+            written_at: now,
             again: 0,
             chain: None,
             check: None,

@@ -61,6 +61,11 @@ impl Protocol for Http1 {
         exchange.unwritten = (request.len() + behind) as u64;
         exchange.written_before = None;
         self.outgoing.push(request, body);
+        if self.in_flight.capacity() == 0 {
+            // Not room for four, as a queue takes by itself: nearly all connections have one at a time, and
+            // there may be a million of them.
+            self.in_flight.reserve_exact(1);
+        }
         self.in_flight.push_back(exchange);
         self.served += 1;
     }

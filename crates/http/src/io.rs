@@ -51,6 +51,18 @@ pub struct Chunk {
     pub more: bool,
     /// So much was there that the target may have had to wait: the socket was full, or a good part of it.
     pub crowded: bool,
+    pub in_socket: InSocket,
+}
+
+/// Until when bytes were in the socket, where they take the room of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InSocket {
+    /// Until they were read.
+    UntilRead,
+    /// Until the last wait ended, or before: it took them out.
+    UntilWoken,
+    /// Until an earlier one did.
+    Until(Instant),
 }
 
 /// Where a connection leads, and how it leaves this host.
@@ -127,6 +139,14 @@ pub trait Driver {
     /// Sends what fits now; `Errno::AGAIN` if nothing does, then `Ready::Writable` (or `Connected`) will come.
     fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno>;
 
+    /// Nothing more follows at once: what the driver held back to send it together leaves.
+    fn release(&mut self, _slot: u32) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// All that was asked for has been answered whole: the other side may wait for nothing of ours.
+    fn answered(&mut self, _slot: u32) {}
+
     /// Makes sure that what happens on the socket is seen, also if nothing was sent yet.
     fn watch(&mut self, slot: u32) -> Result<(), Errno>;
 
@@ -137,6 +157,24 @@ pub trait Driver {
     /// For how long, in all, data of ours was on its way to the other side or waited in the driver to be sent;
     /// `None` if that is not known. It may be off by [`jiffy`] in every look.
     fn busy(&self, slot: u32) -> Option<Picos>;
+
+    /// For how long, since the last call, there was more to send than a TCP of the driver's own sends without
+    /// an acknowledgment. That time may be the generator's, not the target's.
+    fn held(&mut self, _slot: u32) -> Picos {
+        Picos::ZERO
+    }
+
+    /// For how long, since the last call, the target may have waited for acknowledgments that are the driver's
+    /// own to send.
+    fn unacked(&mut self, _slot: u32) -> Picos {
+        Picos::ZERO
+    }
+
+    /// If bytes arrived behind a hole since the last call, they could be read later than their stamps say: how
+    /// long ago that was, at most.
+    fn behind_hole(&mut self, _slot: u32) -> Option<Picos> {
+        None
+    }
 
     /// Stops or goes on reading from a socket.
     fn pause(&mut self, slot: u32, paused: bool);

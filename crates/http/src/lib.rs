@@ -19,6 +19,7 @@ pub mod fuzzed;
 mod http1;
 pub mod io;
 pub mod lines;
+mod module;
 mod notes;
 mod outgoing;
 mod protocol;
@@ -39,6 +40,7 @@ mod tunnel;
 mod worker;
 
 pub use engine::{Engine, EngineError, Facts, Running, control};
+pub use module::Module;
 pub use notes::Notes;
 pub use session::{Account, DEVIATIONS, Figures, Place};
 pub use source::SourceError;

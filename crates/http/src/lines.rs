@@ -11,10 +11,12 @@
 //!
 //! | order | up to 1 GiB | larger |
 //! |---|---|---|
-//! | random | index; a uniform draw of i | no index, so the start is immediate: a uniform draw of a byte, corrected for the length of its line |
+//! | random | index; a uniform draw of i | no index: a uniform draw of a byte, corrected for its line length |
 //! | sequential | forward from where the cursor is | forward from where the cursor is |
 //! | shuffle | index; a keyed permutation of i | the same: the file is read once before the start |
 //! | random with weights | sums of weights; a uniform draw below the total | the same |
+//!
+//! Without an index the start is immediate.
 //!
 //! What is chosen depends on the seed and on the departure's position in the schedule alone, so any number of
 //! threads makes the same sequence.
@@ -38,7 +40,7 @@ pub(crate) use order::{Draws, Shuffle};
 
 use index::Index;
 use mmap::{MapError, Mapping};
-use plan::Order;
+use plan::LineOrder;
 use scan::{first_request, line_end, next_line, trimmed};
 use std::fs::File;
 use std::io;
@@ -60,7 +62,7 @@ pub struct LineFile {
     path: PathBuf,
     file: File,
     map: Mapping,
-    order: Order,
+    order: LineOrder,
     seed: u64,
     index: Option<Index>,
     weights: Option<Weights>,
@@ -111,11 +113,11 @@ impl LinesError {
 
 impl LineFile {
     /// Maps the file and, if the order needs it, reads it once to index it.
-    pub fn open(path: &Path, order: Order, seed: u64) -> Result<Self, LinesError> {
+    pub fn open(path: &Path, order: LineOrder, seed: u64) -> Result<Self, LinesError> {
         Self::open_with(path, order, seed, INDEXED_UP_TO)
     }
 
-    fn open_with(path: &Path, order: Order, seed: u64, indexed_up_to: u64) -> Result<Self, LinesError> {
+    fn open_with(path: &Path, order: LineOrder, seed: u64, indexed_up_to: u64) -> Result<Self, LinesError> {
         let failed = |source| LinesError::Open { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
@@ -131,17 +133,17 @@ impl LineFile {
         })?;
         let mut lines = Self { path: path.to_owned(), file, map, order, seed, index: None, weights: None };
         let needs_index = match order {
-            Order::Random => metadata.len() <= indexed_up_to,
-            Order::Shuffle => true,
-            Order::Sequential => false,
+            LineOrder::Random => metadata.len() <= indexed_up_to,
+            LineOrder::Shuffle => true,
+            LineOrder::Sequential => false,
         };
         if needs_index {
             lines.map.expect_sequential();
             lines.index = Some(Index::build(lines.map.bytes()));
         }
         match order {
-            Order::Sequential => lines.map.expect_sequential(),
-            Order::Random | Order::Shuffle => lines.map.expect_random(),
+            LineOrder::Sequential => lines.map.expect_sequential(),
+            LineOrder::Random | LineOrder::Shuffle => lines.map.expect_random(),
         }
         lines.check_map()?;
         let is_empty = match &lines.index {

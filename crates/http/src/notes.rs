@@ -2,6 +2,7 @@
 
 use session::Account;
 
+use crate::module::Module;
 use crate::protocol::Unserved;
 
 /// Different sentences kept.
@@ -23,6 +24,8 @@ pub struct Notes {
     pub surplus: u64,
     /// What the sessions of a port did.
     pub tcp: Option<Account>,
+    /// What those of the FPGA module did.
+    pub module: Option<Module>,
 }
 
 impl Notes {
@@ -50,6 +53,7 @@ impl Notes {
         self.surplus += other.surplus;
         // One thread drives a port.
         self.tcp = self.tcp.take().or(other.tcp);
+        self.module = self.module.take().or(other.module);
         self.bad_lines.extend(other.bad_lines);
         self.bad_lines.sort();
         self.bad_lines.dedup();

@@ -1,8 +1,8 @@
 //! Writing requests: everything that can be known before the run is rendered before the run.
 //!
 //! ```text
-//! any request ──► Prepared (ready bytes, or pieces with placeholders) ──┐
-//! a line that is a bare URL ────────────────────────────────────────────┴─► method target version host fields body
+//! any request ──► Prepared (bytes, or pieces with placeholders) ──┐
+//! a line that is a bare URL ──────────────────────────────────────┴─► method target version host fields body
 //! ```
 
 use base64::Engine as _;
@@ -16,7 +16,7 @@ use units::Group;
 use crate::endpoint::{EndpointId, EndpointKey};
 use crate::outgoing::{Body, COPY_LIMIT};
 use crate::redirect::{Chain, Sent};
-use crate::response::Asked;
+use crate::response::RequestFacts;
 
 /// Why a request could not be made ready; found before anything is sent.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum RequestError {
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
     pub group: Group,
-    pub asked: Asked,
+    pub asked: RequestFacts,
 }
 
 /// A request made ready before it is sent the first time.
@@ -164,7 +164,7 @@ impl Writer {
     /// What belongs to a request of this method.
     pub fn meta(&self, method: &str, group: Group) -> Meta {
         let idempotent = matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE");
-        Meta { group, asked: Asked { no_body: method == "HEAD", location: self.follow, idempotent } }
+        Meta { group, asked: RequestFacts { no_body: method == "HEAD", location: self.follow, idempotent } }
     }
 
     /// What belongs to a request written by `line`.

@@ -20,7 +20,7 @@ const CHUNK_LINE_LIMIT: u32 = 4 * 1024;
 
 /// What the reader must know about the request that is being answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestFacts {
     /// The request was HEAD (or CONNECT with a 2xx answer): no body follows whatever the head says.
     pub no_body: bool,
     /// Keep the Location field of a 3xx.
@@ -169,7 +169,7 @@ impl ResponseReader {
     }
 
     /// Takes the next item from the front of `input`. After an error the connection is of no more use.
-    pub fn next<'a>(&mut self, input: &mut &'a [u8], asked: Asked) -> Result<Item<'a>, FramingError> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8], asked: RequestFacts) -> Result<Item<'a>, FramingError> {
         match self.state {
             State::Head => self.head(input, asked),
             State::Length(left) => Ok(self.length(input, left)),
@@ -191,7 +191,7 @@ impl ResponseReader {
         complete
     }
 
-    fn head<'a>(&mut self, input: &mut &'a [u8], asked: Asked) -> Result<Item<'a>, FramingError> {
+    fn head<'a>(&mut self, input: &mut &'a [u8], asked: RequestFacts) -> Result<Item<'a>, FramingError> {
         if self.partial.is_empty() {
             // RFC 9112 §2.2: empty lines before a head are ignored.
             let blank = input.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
@@ -238,7 +238,7 @@ impl ResponseReader {
     }
 
     /// `None` if the head is not complete.
-    fn parse(&mut self, bytes: &[u8], asked: Asked) -> Result<Option<(Parsed, usize)>, FramingError> {
+    fn parse(&mut self, bytes: &[u8], asked: RequestFacts) -> Result<Option<(Parsed, usize)>, FramingError> {
         let mut fields = [const { std::mem::MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELD_LIMIT];
         let mut response = httparse::Response::new(&mut []);
         let mut config = httparse::ParserConfig::default();
@@ -374,7 +374,7 @@ enum Parsed {
 impl Parsed {
     fn read(
         response: &httparse::Response<'_, '_>,
-        asked: Asked,
+        asked: RequestFacts,
         location: &mut Option<Box<str>>,
     ) -> Result<Self, FramingError> {
         let status = response.code.ok_or(FramingError::Head)?;
@@ -443,7 +443,7 @@ impl Fields {
         Ok(())
     }
 
-    fn framing(&self, status: u16, asked: Asked) -> Framing {
+    fn framing(&self, status: u16, asked: RequestFacts) -> Framing {
         match self.length {
             _ if asked.no_body || status == 204 || status == 304 => Framing::Empty,
             _ if self.chunked => Framing::Chunked,

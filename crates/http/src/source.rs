@@ -8,9 +8,10 @@ mod chooser;
 mod file;
 mod fixed;
 mod groups;
+mod patterned;
 mod values;
 
-use plan::{Order, Plan, RequestLine, Source, TargetUrl};
+use plan::{LineOrder, Plan, RequestLine, RequestSource, TargetUrl};
 use std::path::PathBuf;
 use std::sync::Arc;
 use units::{Group, Instant, Miss};
@@ -20,6 +21,7 @@ use chooser::{Line, Unstaged};
 use file::{check_file, endpoint_of, look_over, request_line};
 pub use fixed::Fixed;
 use groups::{Groups, Survey};
+pub use patterned::Patterned;
 use values::{Files, Values};
 
 use crate::endpoint::{Endpoints, known_without_asking};
@@ -81,7 +83,7 @@ enum From {
     /// The URL or the requests of the plan itself.
     Plan {
         lines: Vec<RequestLine>,
-        order: Order,
+        order: LineOrder,
         /// Sums of the weights up to each request; empty if all are equal.
         weights: Vec<u64>,
     },
@@ -112,17 +114,17 @@ impl Requests {
             Ok(())
         };
         let (from, group_of) = match &plan.source {
-            Source::Url(url) => {
+            RequestSource::Url(url) => {
                 let lines = vec![RequestLine { url: url.clone(), ..Default::default() }];
-                (From::Plan { lines, order: Order::Sequential, weights: Vec::new() }, Groups::default())
+                (From::Plan { lines, order: LineOrder::Sequential, weights: Vec::new() }, Groups::default())
             }
-            Source::Inline { requests, order } => {
+            RequestSource::Inline { requests, order } => {
                 let (lines, weights) = (requests.clone(), weights(requests));
                 let mut survey = Survey::default();
                 lines.iter().for_each(|line| survey.add(line.name.as_deref(), || line.url.as_str().into()));
                 (From::Plan { lines, order: *order, weights }, survey.groups())
             }
-            Source::File { path, order } => {
+            RequestSource::File { path, order } => {
                 let mut file = LineFile::open(path, *order, plan.seed)?;
                 let (kind, count) = check_file(&file, plan, |line| check(line, endpoints))?;
                 let group_of = look_over(&mut file, *order, kind)?;
@@ -215,16 +217,16 @@ impl Requests {
 }
 
 /// Which of `count` requests is that of departure `seq`.
-fn pick(order: Order, weights: &[u64], count: usize, seed: u64, seq: u64) -> usize {
+fn pick(order: LineOrder, weights: &[u64], count: usize, seed: u64, seq: u64) -> usize {
     let count = count as u64;
     let index = match (order, weights.last()) {
-        (Order::Sequential, _) => seq % count,
-        (Order::Shuffle, _) => Shuffle::new(seed, seq / count, count).of(seq % count),
-        (Order::Random, Some(total)) => {
+        (LineOrder::Sequential, _) => seq % count,
+        (LineOrder::Shuffle, _) => Shuffle::new(seed, seq / count, count).of(seq % count),
+        (LineOrder::Random, Some(total)) => {
             let at = Draws::new(seed, seq).below(*total);
             weights.partition_point(|sum| *sum <= at) as u64
         }
-        (Order::Random, None) => Draws::new(seed, seq).below(count),
+        (LineOrder::Random, None) => Draws::new(seed, seq).below(count),
     };
     index as usize
 }

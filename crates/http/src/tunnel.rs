@@ -1,7 +1,7 @@
 //! The way through a proxy: a CONNECT request, which the proxy answers before anything else is said (RFC 9110
 //! §9.3.6).
 
-use crate::response::{Asked, Item, ResponseReader};
+use crate::response::{Item, RequestFacts, ResponseReader};
 
 /// See the module.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Tunnel {
     }
 
     pub fn received(&mut self, bytes: &[u8]) -> Answer {
-        let asked = Asked { no_body: true, ..Asked::default() };
+        let asked = RequestFacts { no_body: true, ..RequestFacts::default() };
         let mut input = bytes;
         loop {
             match self.reader.next(&mut input, asked) {

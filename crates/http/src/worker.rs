@@ -1,8 +1,8 @@
 //! One thread's loop: its own connections, clock, share of the schedule and recorder; nothing is shared.
 //!
 //! ```text
-//!   ┌─► end what took too long ─► launch what is due ─► hand the interval over ─► wait ─► handle what is ready ─┐
-//!   └──────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ┌─► end what took too long ─► launch what is due ─► hand over the interval ─► wait ─► handle what is ready┐
+//! └─────────────────────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! The parts keep their own books and know nothing of each other. What takes several of them is a method of the
@@ -20,12 +20,15 @@
 //! | `checker` | what answers must be |
 //! | `accounts` | events, phases, counters, notes |
 //!
+//! What the loop of the fast path books as well is in `books`.
+//!
 //! A departure goes through `launch`, `open` and `send`; an answer through `receive` and `settle`, and `again`
 //! if its request is sent once more. `deadlines` ends what takes too long, `wind_up` all that is left.
 
 pub(crate) mod accounts;
 mod again;
 pub(crate) mod backoff;
+pub(crate) mod books;
 pub(crate) mod checker;
 pub(crate) mod composer;
 mod deadlines;

@@ -1,7 +1,7 @@
 //! Whether departures left as the arrival process that was asked for: the run's *fidelity*.
 //!
 //! ```text
-//! left(n) = due(n) + own lateness(n)          gap(n) = left(n) − left(n−1), within one thread's share of the schedule
+//! left(n) = due(n) + own lateness(n)   gap(n) = left(n) − left(n−1), within one thread's share of the schedule
 //!
 //! even      distance = share of gaps that are off by more than a quarter of a gap, or 50 µs if that is more
 //! Poisson   distance = Kolmogorov and Smirnov's D between F(gap) and an even distribution   (stats::fidelity)
@@ -17,7 +17,7 @@ use units::{Picos, Rate};
 
 /// The arrival process that was asked for, where there is a test of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Asked {
+pub enum AskedArrivals {
     /// A closed loop, a rate that changes, a recording.
     #[default]
     Other,
@@ -62,7 +62,7 @@ pub struct Fidelity {
     pub limit: f64,
 }
 
-impl Asked {
+impl AskedArrivals {
     /// What F(gap) is of, for one of so many shares of the schedule; `None` unless Poisson.
     pub(crate) fn expected(self, shares: u64) -> Option<Expected> {
         let Self::Poisson(rate) = self else { return None };
@@ -90,9 +90,9 @@ impl RunTotals {
     /// `None` where nothing was asked that can be tested, or nothing left.
     pub fn fidelity(&self) -> Option<Fidelity> {
         match self.asked {
-            Asked::Other => None,
-            Asked::Even(gap) => self.even(gap),
-            Asked::Poisson(rate) => self.poisson(rate),
+            AskedArrivals::Other => None,
+            AskedArrivals::Even(gap) => self.even(gap),
+            AskedArrivals::Poisson(rate) => self.poisson(rate),
         }
     }
 
@@ -130,7 +130,7 @@ mod tests {
 
     /// 20 000 departures at a mean of 200/s over `threads` shares, which leave at `left(due)`; times in ns.
     fn run(threads: u16, due: impl Iterator<Item = u64>, left: impl Fn(u64) -> u64) -> Fidelity {
-        let asked = Asked::Poisson(Rate::per_second(RATE).unwrap());
+        let asked = AskedArrivals::Poisson(Rate::per_second(RATE).unwrap());
         let settings = Settings { threads, asked, gaps: true, ..Settings::from_origin(Instant::EPOCH) };
         let (collector, mut recorders) = crate::recorders(settings);
         for (seq, due) in due.take(20_000).enumerate() {
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn of_an_even_schedule_gaps_that_are_off_are_counted() {
         let mut totals = RunTotals::new(1);
-        totals.asked = Asked::Even(Picos::from_millis(1));
+        totals.asked = AskedArrivals::Even(Picos::from_millis(1));
         assert_eq!(totals.fidelity(), None);
         let mut data = crate::IntervalData::new(1);
         // A quarter of the gap is 250 µs.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   thread   ├ user ┤├ system ┤├ spun ┤          the kernel's clock says their sum, and samples the parts
-//!   its CPU  ├──────── busy ──────────┤├ idle ┤  softirq is in `system`, or beside the thread: by the kernel's configuration
+//!   its CPU  ├──────── busy ──────────┤├ idle ┤  softirq is in `system` or beside the thread: the kernel's
+//!                                                configuration decides
 //! ```
 //!
 //! Where a kernel accounts interrupts apart (`CONFIG_IRQ_TIME_ACCOUNTING`), a thread's time has no softirqs in

@@ -145,7 +145,7 @@ criteria! {
     LatenessP999 = "lateness.p99_9": InTime, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     LatenessGap = "lateness.gap": InTime, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     Fidelity = "fidelity": InTime, Share AtMost, Degraded, Throughout, TheRun;
-    Pauses = "pauses": InTime, Share AtMost, Degraded, Throughout, TheRun;
+    Pauses = "pauses": InTime, Share AtMost, Invalid, Throughout, TheRun;
 
     UnreadP50 = "unread.p50": Net, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     UnreadP90 = "unread.p90": Net, Nanoseconds AtMost, Degraded, Throughout, TheRun;
@@ -175,6 +175,7 @@ criteria! {
     IntervalsStarved = "intervals.starved": Figures, Count AtMost, Degraded, Throughout, TheRun;
     SourceLost = "source.lost": Figures, Count AtMost, Degraded, Throughout, TheRun;
     HealthSamples = "health.samples": Figures, Count AtLeast, Degraded, Throughout, ThisMachine;
+    TimeSimulated = "time.simulated": Figures, Count AtMost, Invalid, Throughout, TheRun;
 
     PortsLeft = "ports.left": Warnings, Count AtLeast, Valid, Throughout, TheRun;
     DescriptorsLeft = "descriptors.left": Warnings, Count AtLeast, Valid, Throughout, TheRun;
@@ -187,8 +188,11 @@ criteria! {
     Arrivals = "arrivals": Frames, Count AtLeast, Degraded, AtTheEnd, TheRun;
     RateKept = "rate.kept": Frames, Share AtLeast, Invalid, AtTheEnd, TheRun;
     LateShare = "late.share": Frames, Share AtMost, Degraded, Throughout, TheRun;
+    ScriptLate = "script.late": Frames, Share AtMost, Degraded, Throughout, TheRun;
+    ScriptFailed = "script.failed": Frames, Count AtMost, Invalid, Throughout, TheRun;
     GapErrorP95 = "gap_error.p95": Frames, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     StampsError = "stamps.error": Frames, Nanoseconds AtMost, Degraded, Throughout, TheRun;
+    StampsClock = "stamps.clock": Frames, Nanoseconds AtMost, Invalid, Throughout, TheRun;
     ReceiverDrops = "receiver.drops": Frames, Count AtMost, Invalid, Throughout, TheRun;
     ReceiverOutstanding = "receiver.outstanding": Frames, Count AtMost, Degraded, Throughout, TheRun;
     TransmitDrops = "transmit.drops": Frames, Count AtMost, Invalid, Throughout, TheRun;

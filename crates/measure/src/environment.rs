@@ -55,6 +55,9 @@ pub struct Environment {
     pub kernel: Option<String>,
     pub kernel_build: Option<String>,
     pub kernel_clock_source: Option<String>,
+    /// Clocks of network cards: `ptp0` → what its driver calls it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub ptp_clocks: BTreeMap<String, String>,
     pub cpu_model: Option<String>,
     pub cpus_online: Option<String>,
     /// CPUs that the process may use, as a list such as `0-3,8`.
@@ -115,7 +118,8 @@ impl Environment {
         let status = text("proc/self/status").unwrap_or_default();
         let meminfo = text("proc/meminfo").unwrap_or_default();
         let limits = text("proc/self/limits").unwrap_or_default();
-        let cgroup = text("proc/self/cgroup").and_then(|text| procfs::cpu_cgroup(root, &text));
+        let groups = os::cgroup::groups(root, "cpu");
+        let quotas = groups.iter().filter_map(|group| procfs::cpu_quota(&group.folder));
         let bytes = |name| procfs::field(&meminfo, name).map(|kib| kib * 1_024);
         Self {
             schema: "tare.environment/1",
@@ -126,10 +130,11 @@ impl Environment {
             kernel: line("proc/sys/kernel/osrelease"),
             kernel_build: line("proc/sys/kernel/version"),
             kernel_clock_source: line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            ptp_clocks: ptp_clocks(root),
             cpu_model: cpu_model(&cpuinfo),
             cpus_online: line("sys/devices/system/cpu/online"),
             cpus_allowed: value_of(&status, "Cpus_allowed_list"),
-            cpu_quota: cgroup.and_then(|folder| procfs::cpu_quota(&folder)),
+            cpu_quota: quotas.min_by(f64::total_cmp),
             frequency_governor: line("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             virtualisation: virtualisation(&cpuinfo, line("sys/class/dmi/id/sys_vendor")),
             memory_total_bytes: bytes("MemTotal:"),
@@ -157,6 +162,15 @@ fn value_of(text: &str, name: &str) -> Option<String> {
 /// x86 calls it `model name`; some ARM kernels only have `Processor` or `CPU part`.
 fn cpu_model(cpuinfo: &str) -> Option<String> {
     ["model name", "Processor", "CPU part"].iter().find_map(|name| value_of(cpuinfo, name))
+}
+
+fn ptp_clocks(root: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(root.join("sys/class/ptp")).into_iter().flatten().flatten();
+    let clock = |entry: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(entry.path().join("clock_name")).ok()?;
+        Some((entry.file_name().into_string().ok()?, name.trim().to_owned()))
+    };
+    entries.filter_map(clock).collect()
 }
 
 fn virtualisation(cpuinfo: &str, vendor: Option<String>) -> String {
@@ -202,6 +216,8 @@ mod tests {
             ("proc/sys/kernel/osrelease", "6.18.0\n"),
             ("proc/sys/net/ipv4/ip_local_port_range", "100\t200\n"),
             ("proc/sys/net/ipv4/tcp_mem", "1\t2\t3\n"),
+            ("sys/class/ptp/ptp0/clock_name", "ice-0000:01:00.0-clk\n"),
+            ("sys/class/ptp/ptp1/nothing", "\n"),
         ]);
         let environment = Environment::read_at(root.path(), Stated::default());
         assert_eq!(environment.cpu_model.as_deref(), Some("Zen 5"));
@@ -212,6 +228,8 @@ mod tests {
         assert_eq!(environment.kernel.as_deref(), Some("6.18.0"));
         assert_eq!(environment.port_range, Some((100, 200)));
         assert_eq!(environment.sysctls["net.ipv4.tcp_mem"], "1 2 3");
+        let clocks = [("ptp0".to_owned(), "ice-0000:01:00.0-clk".to_owned())];
+        assert_eq!(environment.ptp_clocks, clocks.into());
     }
 
     #[test]

@@ -14,13 +14,12 @@
 //! A list is followed: after a frame that is missing, or one too many, it is taken up where the gaps fit again
 //! ([`list`]).
 
-#[path = "gap_meter_list.rs"]
 mod list;
 
 use crate::moments::Moments;
 use crate::packets::{GapError, GapReport};
 use crate::series::{Histogram, LONGEST};
-use list::{Asked, Follower};
+use list::{Follower, GapPair};
 use std::sync::Arc;
 use units::Picos;
 
@@ -160,7 +159,7 @@ impl GapMeter {
     }
 
     #[inline]
-    fn error(&mut self, (gap_ps, requested_ps): Asked) -> Picos {
+    fn error(&mut self, (gap_ps, requested_ps): GapPair) -> Picos {
         let error = gap_ps.saturating_sub(requested_ps).saturating_abs();
         self.errors.add(error);
         record(&mut self.error_values, error as u64, LONGEST.as_picos());

@@ -45,6 +45,9 @@ pub struct ThreadHealth {
     pub system_ns: u64,
     /// The CPU it ran on last.
     pub core: u32,
+    /// CPU quotas do not hold it back.
+    #[serde(skip)]
+    pub is_real_time: bool,
 }
 
 impl ThreadHealth {
@@ -97,6 +100,7 @@ impl ThreadHealth {
 
     fn add(&mut self, other: &Self) {
         self.tid = other.tid;
+        self.is_real_time = other.is_real_time;
         self.span_ns += other.span_ns;
         self.cpu_ns += other.cpu_ns;
         self.spun_ns += other.spun_ns;
@@ -182,7 +186,9 @@ pub struct HealthSample {
     /// Own memory: resident, and the anonymous part of it.
     pub rss_bytes: u64,
     pub anon_bytes: u64,
-    /// Times and time for which the cgroup's CPU quota stopped us (gains).
+    /// No control group of this process could be seen.
+    pub hides_quota: bool,
+    /// Times and time for which CPU quotas stopped our control groups, all their CPUs together (gains).
     pub throttled: u64,
     pub throttled_ns: u64,
 }
@@ -228,6 +234,8 @@ pub struct HealthSummary {
     pub descriptors_left_least: Option<u64>,
     pub rss_peak_bytes: u64,
     pub anon_peak_bytes: u64,
+    #[serde(skip)]
+    pub hides_quota: bool,
     pub throttled: u64,
     pub throttled_ns: u64,
 }
@@ -265,6 +273,7 @@ impl HealthSummary {
         self.descriptors_left_least = least(self.descriptors_left_least, sample.descriptors_left);
         self.rss_peak_bytes = self.rss_peak_bytes.max(sample.rss_bytes);
         self.anon_peak_bytes = self.anon_peak_bytes.max(sample.anon_bytes);
+        self.hides_quota |= sample.hides_quota;
         self.throttled += sample.throttled;
         self.throttled_ns += sample.throttled_ns;
     }

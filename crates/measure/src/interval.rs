@@ -4,6 +4,7 @@
 //! (histograms, outcomes, groups) are of the measured part; the warm-up is a tally beside it. Connections live
 //! on, so their look-up, connect and handshake times are kept from the warm-up too.
 
+use crate::doubted::Doubted;
 use crate::health::HealthSample;
 use crate::series::{
     Histogram, LONGEST, Series, SeriesSet, Summary, empty_histogram, merge_histogram, record_ns,
@@ -37,6 +38,8 @@ pub struct IntervalData {
     pub(crate) gaps: Fit,
     /// How long after the end of the measured part late answers came.
     pub(crate) after: Histogram<u32>,
+    /// Net of answers with a bound.
+    pub(crate) doubted: Doubted<u32>,
     /// Times in which the engine's loop stood still: when, from the run's origin, and for how long. The longest
     /// [`MOST_PAUSES`] are told apart.
     pub pauses: Vec<(Picos, Picos)>,
@@ -75,6 +78,7 @@ impl IntervalData {
             last_done: Instant::EPOCH,
             gaps: Fit::default(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
+            doubted: Doubted::new(),
             pauses: Vec::with_capacity(MOST_PAUSES),
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
@@ -101,6 +105,7 @@ impl IntervalData {
                 // Nearly always zero, and then not kept: what is absent counts as zero.
                 if !event.unread_bound.is_zero() {
                     self.series.record(Series::UnreadBound, event.unread_bound);
+                    self.doubted.record(event.net(), event.unread_bound);
                 }
                 if event.first_byte != Instant::FAR {
                     self.series.record(Series::FirstByte, event.first_byte.since(event.sent));
@@ -241,6 +246,7 @@ impl IntervalData {
     pub fn merge(&mut self, other: &Self) {
         self.series.merge(&other.series);
         merge_histogram(&mut self.after, &other.after);
+        self.doubted.merge(&other.doubted);
         self.gaps.merge(&other.gaps);
         self.outcomes.merge(&other.outcomes);
         self.tally += other.tally;
@@ -261,6 +267,7 @@ impl IntervalData {
     pub fn clear(&mut self) {
         self.series.clear();
         self.after.reset();
+        self.doubted.clear();
         self.pauses.clear();
         self.gaps.clear();
         self.outcomes.clear();

@@ -60,8 +60,21 @@ pub struct Conditions {
     pub weighed: Option<WeighedLoad>,
     /// Connections are of a TCP of our own (`--via`), not of the kernel's.
     pub own_tcp: bool,
+    /// The port of a TCP of our own, or the module, failed before the end.
+    pub port_failed: bool,
+    /// All times of requests are a simulation's.
+    pub simulated: Option<SimulatedTime>,
     /// Of a load that is made of frames, which nobody answers.
     pub frames: Option<FrameConditions>,
+}
+
+/// In whose time the target of a simulated load lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimulatedTime {
+    /// In that of the simulation.
+    Shared,
+    /// In another: a program of this world, to which the simulation is slow.
+    Apart,
 }
 
 /// Figures on their way to other places that did not arrive.
@@ -127,13 +140,18 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     criteria.extend(machine.criteria(totals, behind));
     criteria.extend([dropped(totals, health, conditions), links_lost(health)]);
     if conditions.own_tcp {
-        criteria.extend([own_tcp::retransmitted(totals), own_tcp::unsent(totals)]);
+        criteria.extend([own_tcp::retransmitted(totals, conditions), own_tcp::unsent(totals)]);
     }
     criteria.extend(of_every_load(totals, health, conditions));
+    criteria.extend(conditions.simulated.map(time_simulated));
     criteria.extend((!conditions.own_tcp).then(|| ports_left(health)));
     criteria.extend([descriptors_left(health), samples(totals)]);
     criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
     criteria.extend(conditions.weighed.as_ref().map(weighed::share));
+    criteria.extend(conditions.own_tcp.then(|| frames::ports_kept(conditions.port_failed)));
+    if conditions.simulated.is_some() {
+        criteria.retain(|criterion| criterion.id.about().of == Of::TheRun);
+    }
     criteria
 }
 
@@ -238,12 +256,17 @@ fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, 
         .advise(|| format!("{what} leave in clumps instead of evenly: {}", machine.in_time()))
 }
 
+/// Of a closed loop's time on its CPUs: its rate is less than half of what it would have been.
+const HALF: f64 = 0.5;
+
 /// The share of a closed loop's time in which it stood still, and so did not ask for the next answer.
 fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
     let threads = machine.threads().max(1) as u64;
     let whole = totals.measured.saturating_mul(threads);
     let paused = share(totals.counters.paused.as_picos(), whole.as_picos()).min(1.0);
-    Criterion::new(CriterionId::Pauses, paused, 0.01).advise(|| {
+    // Threads that share a CPU stand still while others of them run.
+    let grave = 1.0 - HALF * machine.cpus_per_thread();
+    Criterion::new(CriterionId::Pauses, paused, 0.01).invalid_beyond(Some(grave)).advise(|| {
         format!(
             "the generator stalled for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: \
              {}",
@@ -353,6 +376,16 @@ fn health_samples(health: &HealthSummary) -> Criterion {
             return "no CPU was free to see whether the target waited for one: stop other work here".into();
         }
         "the generator's own CPU, steal and memory could not be read: mount /proc where it runs".into()
+    })
+}
+
+/// Whether the target's time is that of its client.
+fn time_simulated(time: SimulatedTime) -> Criterion {
+    let apart = if time == SimulatedTime::Apart { 1.0 } else { 0.0 };
+    Criterion::new(CriterionId::TimeSimulated, apart, 0.0).invalid_beyond(Some(0.0)).advise(|| {
+        "the client's time is simulated and the target's is not: a simulated second takes minutes, so no time, rate \
+         or timeout here is the target's; use the outcomes alone, or leave out tap= for a responder in simulated time"
+            .into()
     })
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! engine thread ─ Event ─► Recorder ─ IntervalData (swap) ─► Collector ─ IntervalRow ─► sink (store, progress)
 //!                              ▲                              │  │
-//!                              └──── empty IntervalData ──────┘  └─► RunTotals + HealthSummary ─► judge ─► Verdict
+//!                              └──── empty IntervalData ──────┘  └► RunTotals, HealthSummary ► judge ► Verdict
 //! /proc ─► Probe ─ HealthSample ──────────────────────────────┘
 //! ```
 //!
@@ -16,6 +16,7 @@ mod arrivals;
 mod collector;
 mod cost;
 mod criterion;
+mod doubted;
 mod environment;
 pub mod gap_meter;
 mod gaps;
@@ -40,7 +41,7 @@ mod waiters;
 #[cfg(test)]
 mod testing;
 
-pub use arrivals::{Asked, Fidelity, Process};
+pub use arrivals::{AskedArrivals, Fidelity, Process};
 pub use collector::{Collector, recorders};
 pub use cost::Cost;
 pub use criterion::{About, CriterionId, Known, Of, Section, Unit};
@@ -48,9 +49,11 @@ pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{
-    Conditions, Flags, FrameConditions, Loop, SinkLoss, WeighedLoad, judge, judge_so_far, unreachable,
+    Conditions, Flags, FrameConditions, Loop, SimulatedTime, SinkLoss, WeighedLoad, judge, judge_so_far,
+    unreachable,
 };
 pub use label::Label;
+pub use links::Losses;
 /// From the thresholds' grammar, for all who count errors.
 pub use plan::LOWEST_ERROR_STATUS;
 pub use probe::Probe;

@@ -112,7 +112,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_add_up_to_the_whole(values in prop::collection::vec(-1_000_000_000_000_i64..1_000_000_000_000, 0..50), cut in 0_usize..50) {
+        fn parts_add_up_to_the_whole(
+            values in prop::collection::vec(-1_000_000_000_000_i64..1_000_000_000_000, 0..50),
+            cut in 0_usize..50,
+        ) {
             let (left, right) = values.split_at(cut.min(values.len()));
             let mut merged = of(left);
             merged.merge(&of(right));

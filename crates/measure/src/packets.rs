@@ -24,6 +24,9 @@ pub struct PacketReport {
     /// What the signatures of received frames tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<ReceivedReport>,
+    /// What the script that finished the frames has done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<ScriptReport>,
     /// Frames by size: lower bound of the bin, with FCS.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeRow>,
@@ -38,6 +41,9 @@ pub struct PacketReport {
     /// What was changed by hand while the run went on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+    /// Changes that are not listed there.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub changes_unlisted: u64,
 }
 
 /// The time of a device that keeps its own.
@@ -50,12 +56,18 @@ pub struct PortTime {
     pub tick_ps: u64,
     /// It is that far from this host's clock at most; 0 where it is simulated.
     pub bound_ns: u64,
+    /// The wall clock: the kernel keeps launch times, and stamps what leaves.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_kernel: bool,
 }
 
 impl PortTime {
     /// For people: "the module's, simulated (not wall time), in steps of 8ns".
     pub fn words(&self) -> String {
         let tick = units::Picos::from_picos(self.tick_ps);
+        if self.by_kernel {
+            return "the wall clock, by which the kernel keeps launch times and stamps frames".to_owned();
+        }
         match self.simulated {
             true => format!("the module's, simulated (not wall time), in steps of {tick}"),
             false => format!(
@@ -64,6 +76,28 @@ impl PortTime {
             ),
         }
     }
+}
+
+/// A script (`tare send --script`), over all threads. Its time is the sending threads', and so part of their
+/// lateness.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScriptReport {
+    /// As it stands in messages: `burst.lua`.
+    pub name: String,
+    /// LuaJIT compiled it; otherwise it was interpreted.
+    pub compiled: bool,
+    pub calls: u64,
+    /// Frames that it was given.
+    pub frames: u64,
+    /// From the frame of the template to the finished one.
+    pub time_ns: u64,
+    pub longest_ns: u64,
+    /// Frames that left late because of it.
+    pub late: u64,
+    /// What it raised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// One port (one queue) and what it counted.
@@ -89,6 +123,33 @@ pub struct PortReport {
     pub stamps: String,
     /// What was chosen, and why not better: "xdp: copy mode, the driver has no zero-copy".
     pub choices: Vec<String>,
+    /// The card's clock that stamped its frames; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<CardClockReport>,
+}
+
+/// The clock of a network card, by which frames were stamped, beside this host's wall clock, by which their
+/// times are told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CardClockReport {
+    /// N of `/dev/ptpN`.
+    pub ptp: u32,
+    /// What its driver calls it.
+    pub name: String,
+    pub interface: String,
+    /// What it showed more than the wall clock at the end.
+    pub ahead_ns: i64,
+    /// Times told by it were off by this at most.
+    pub bound_ns: u64,
+    pub drift_ppm: f64,
+    pub comparisons: u32,
+    /// Times that it, or the wall clock, was set.
+    pub steps: u32,
+    /// Times that it could not be read.
+    pub unread: u32,
+    /// Frames that it did not stamp: they have the kernel's stamps.
+    pub unstamped: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -280,10 +341,13 @@ pub enum Cell {
 pub struct Change {
     /// Seconds since the run's origin.
     pub at_s: f64,
-    /// `rate`, `size`, `paused`…
+    /// `rate`, `size`, `voice dport`, `state`…
     pub what: String,
     pub from: String,
     pub to: String,
     /// `ctl`, `key`.
     pub by: String,
+    /// Number of the first frame that it holds for, where all threads agree on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_frame: Option<u64>,
 }

@@ -4,7 +4,8 @@ use crate::health::{CoreHealth, HealthSample, ThreadHealth};
 use crate::links::Links;
 use crate::procfs::{self, CoreTicks, ThreadTimes};
 use crate::waiters::waits::Waits;
-use crate::waiters::{Found, Sight, Waited, Waiters};
+use crate::waiters::{LookFindings, Sight, Waited, Waiters};
+use os::cgroup::{self, Group};
 use os::peers::Peers;
 use std::path::{Path, PathBuf};
 use units::{Instant, Picos};
@@ -50,12 +51,13 @@ struct NetTotals {
 pub struct Probe {
     root: PathBuf,
     source_addresses: u64,
-    cgroup: Option<PathBuf>,
+    /// Its control groups for CPU time.
+    groups: Vec<Group>,
     at: Instant,
     threads: Vec<Option<Reading>>,
     cores: Vec<CoreTicks>,
     net: NetTotals,
-    links: Links,
+    pub(crate) links: Links,
     waiters: Waiters,
     throttled: (u64, u64),
     /// What was around each thread that could not be read at the last sample.
@@ -82,7 +84,7 @@ struct Around {
 }
 
 impl Around {
-    fn of(core: u32, span_ns: u64, cores: &[CoreHealth], found: &Found) -> Self {
+    fn of(core: u32, span_ns: u64, cores: &[CoreHealth], found: &LookFindings) -> Self {
         let health = cores.iter().find(|health| health.core == core);
         Self {
             span_ns,
@@ -136,11 +138,10 @@ impl Probe {
 
     /// With `root` in the place of `/`, for tests.
     pub fn at_root(root: &Path, now: Instant, source_addresses: u64, peers: &Peers) -> Self {
-        let cgroup = read(root, "proc/self/cgroup").and_then(|text| procfs::cpu_cgroup(root, &text));
         let mut probe = Self {
             root: root.to_owned(),
             source_addresses,
-            cgroup,
+            groups: cgroup::groups(root, "cpu"),
             at: now,
             threads: Vec::new(),
             cores: Vec::new(),
@@ -212,6 +213,7 @@ impl Probe {
             descriptors_left,
             rss_bytes: kib("VmRSS:"),
             anon_bytes: kib("RssAnon:"),
+            hides_quota: self.groups.is_empty(),
             throttled: throttled.0.saturating_sub(throttled_before.0),
             throttled_ns: throttled.1.saturating_sub(throttled_before.1),
         })
@@ -238,7 +240,7 @@ impl Probe {
         span_ns: u64,
         seen: &[ThreadRef],
         cores: &[CoreHealth],
-        found: &Found,
+        found: &LookFindings,
     ) -> Vec<ThreadHealth> {
         self.threads.resize(seen.len(), None);
         let mut gained: Vec<ThreadHealth> =
@@ -315,10 +317,12 @@ impl Probe {
         }
     }
 
+    /// Any group around this process may stop it.
     fn read_throttling(&self) -> (u64, u64) {
-        let text =
-            self.cgroup.as_ref().and_then(|folder| std::fs::read_to_string(folder.join("cpu.stat")).ok());
-        text.and_then(|text| procfs::throttling(&text)).unwrap_or((0, 0))
+        let of_one =
+            |group: &Group| read(&group.folder, "cpu.stat").and_then(|text| procfs::throttling(&text));
+        let stopped = self.groups.iter().filter_map(of_one);
+        stopped.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
     }
 
     /// Ephemeral ports over all source addresses.
@@ -399,6 +403,7 @@ fn gain(tid: u32, before: &Reading, now: &Reading) -> ThreadHealth {
         user_ns: new.user_ticks.saturating_sub(old.user_ticks) * TICK_NS,
         system_ns: new.system_ticks.saturating_sub(old.system_ticks) * TICK_NS,
         core: new.core,
+        is_real_time: new.is_real_time,
         ..ThreadHealth::default()
     }
 }

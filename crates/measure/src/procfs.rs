@@ -3,7 +3,7 @@
 //! Parsers take text, so that they are tested on fixtures; what is absent or unreadable is `None`, never zero.
 //! See proc(5) and Documentation/scheduler/sched-stats.rst of the kernel for the fields.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The bit of signal 17 in a mask of signals.
 const SIGCHLD: u64 = 1 << 16;
@@ -22,6 +22,8 @@ pub(crate) struct ThreadTimes {
     pub core: u32,
     /// It may run on no other CPU.
     pub is_pinned: bool,
+    /// Its policy is SCHED_FIFO or SCHED_RR, which CPU quotas do not hold back.
+    pub is_real_time: bool,
 }
 
 impl ThreadTimes {
@@ -40,6 +42,7 @@ impl ThreadTimes {
             system_ticks,
             core: last_core(&stat)?,
             is_pinned: is_pinned(&status),
+            is_real_time: is_real_time(&stat),
         })
     }
 
@@ -81,6 +84,9 @@ pub(crate) fn last_core(stat: &str) -> Option<u32> {
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
 }
+
+/// SCHED_FIFO and SCHED_RR (sched.h).
+const REAL_TIME: [i32; 2] = [1, 2];
 
 /// Field 41 (`policy`) of `stat`.
 pub(crate) fn policy(stat: &str) -> Option<u64> {
@@ -166,6 +172,13 @@ pub(crate) fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {
     Some((fields.get(4 - 3)?.parse().ok()?, ticks.sum::<Result<_, _>>().ok()?))
 }
 
+/// Field 41 (`policy`) of `stat`.
+fn is_real_time(stat: &str) -> bool {
+    let after_name = &stat[stat.rfind(')').map_or(stat.len(), |at| at + 1)..];
+    let policy = after_name.split_ascii_whitespace().nth(41 - 3).and_then(|word| word.parse::<i32>().ok());
+    policy.is_some_and(|policy| REAL_TIME.contains(&policy))
+}
+
 /// Fields 14 and 15 (`utime`, `stime`) of `stat`.
 fn user_and_system(stat: &str) -> Option<(u64, u64)> {
     let after_name = &stat[stat.rfind(')')? + 1..];
@@ -243,24 +256,6 @@ pub(crate) fn throttling(cpu_stat: &str) -> Option<(u64, u64)> {
     let times = field(cpu_stat, "nr_throttled ")?;
     let micros = field(cpu_stat, "throttled_usec ").map(|micros| micros * 1_000);
     Some((times, micros.or_else(|| field(cpu_stat, "throttled_time "))?))
-}
-
-/// The folder of our CPU cgroup under `root`, from the text of `/proc/self/cgroup`.
-pub(crate) fn cpu_cgroup(root: &Path, cgroup: &str) -> Option<PathBuf> {
-    let base = root.join("sys/fs/cgroup");
-    let candidate = |line: &str| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let path = path.trim_start_matches('/');
-        let mounts: &[&str] = match controllers {
-            "" => &["", "unified"],
-            list if list.split(',').any(|name| name == "cpu") => &["cpu,cpuacct", "cpu"],
-            _ => return None,
-        };
-        let folders = mounts.iter().flat_map(|mount| [base.join(mount).join(path), base.join(mount)]);
-        folders.into_iter().find(|folder| folder.join("cpu.stat").exists())
-    };
-    cgroup.lines().find_map(candidate)
 }
 
 /// CPUs that the quota grants, e.g. 1.5: `cpu.max` (version 2) or `cpu.cfs_quota_us` (version 1).
@@ -347,7 +342,8 @@ mod tests {
         let table = format!(
             "{head}   0: 0100007F:04D2 00000000:0000 0A {rest} 71 1 0\n   \
              1: 0100007F:04D3 0100007F:04D2 01 {rest} 72 1 0\n   \
-             2: 0000000000000000FFFF00000100007F:04D2 0000000000000000FFFF00000100007F:04D3 01 {rest} 73 1 0\n   \
+             2: 0000000000000000FFFF00000100007F:04D2 0000000000000000FFFF00000100007F:04D3 \
+             01 {rest} 73 1 0\n   \
              3: 0100007F:04D4 0100007F:04D2 06 {rest} 0 1 0\n"
         );
         let (near, far) = (("0100007F", 1_235), ("0100007F", 1_234));
@@ -363,20 +359,14 @@ mod tests {
     fn both_versions_of_cgroups() {
         assert_eq!(throttling("nr_periods 10\nnr_throttled 3\nthrottled_usec 250\n"), Some((3, 250_000)));
         assert_eq!(throttling("nr_periods 10\nnr_throttled 3\nthrottled_time 777\n"), Some((3, 777)));
-        let root = tempfile::tempdir().unwrap();
-        let put = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        put("sys/fs/cgroup/a/b/cpu.stat", "");
-        put("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
-        let two = cpu_cgroup(root.path(), "0::/a/b\n").unwrap();
-        assert_eq!((two.ends_with("a/b"), cpu_quota(&two)), (true, Some(1.5)));
-        put("sys/fs/cgroup/cpu/c/cpu.stat", "");
-        put("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1\n");
-        put("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
-        let one = cpu_cgroup(root.path(), "4:memory:/x\n2:cpu,cpuacct:/c\n0::/\n").unwrap();
-        assert_eq!((one.ends_with("cpu/c"), cpu_quota(&one)), (true, None));
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        put("cpu.cfs_quota_us", "-1\n");
+        put("cpu.cfs_period_us", "100000\n");
+        assert_eq!(cpu_quota(folder.path()), None);
+        put("cpu.cfs_quota_us", "50000\n");
+        assert_eq!(cpu_quota(folder.path()), Some(0.5));
+        put("cpu.max", "150000 100000\n");
+        assert_eq!(cpu_quota(folder.path()), Some(1.5));
     }
 }

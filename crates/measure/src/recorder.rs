@@ -11,7 +11,7 @@
 //! after the run's origin. When the collector has not given an empty interval back by then, the thread goes on
 //! recording into the one it has (nothing is lost, two intervals become one) and counts it as *starved*.
 
-use crate::arrivals::{Asked, Expected};
+use crate::arrivals::{AskedArrivals, Expected};
 use crate::gaps::Gaps;
 use crate::interval::IntervalData;
 use crate::procfs::ThreadTimes;
@@ -38,7 +38,7 @@ pub struct Settings {
     /// Whether gap errors are kept: for open loops.
     pub gaps: bool,
     /// The arrival process that gaps are held against.
-    pub asked: Asked,
+    pub asked: AskedArrivals,
     /// Departures are requests, which are answered: what has no answer counts in latencies with the time that
     /// it had.
     pub answered: bool,
@@ -58,7 +58,7 @@ impl Settings {
             groups: 1,
             threads: 1,
             gaps: false,
-            asked: Asked::Other,
+            asked: AskedArrivals::Other,
             answered: false,
             simulated: false,
         }

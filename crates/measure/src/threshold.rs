@@ -111,7 +111,8 @@ fn known(names: &[String], typed: &str) -> String {
 fn shown(name: &str, longest: usize) -> String {
     let is_odd = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     let mut shown: String = name.chars().take(longest).map(|c| if is_odd(c) { '·' } else { c }).collect();
     if name.chars().nth(longest).is_some() {

@@ -1,6 +1,7 @@
 //! What the whole run came to.
 
-use crate::arrivals::Asked;
+use crate::arrivals::AskedArrivals;
+use crate::doubted::Doubted;
 use crate::interval::{GROUP_DIGITS, IntervalData};
 use crate::series::{Histogram, Series, SeriesSet, Summary, empty_histogram, merge_histogram};
 use crate::tally::{FewOutcomes, Outcomes, Tally};
@@ -46,7 +47,7 @@ pub struct RunTotals {
     pub until_last_due: Picos,
     pub until_last_done: Picos,
     /// The arrival process that was asked for.
-    pub asked: Asked,
+    pub asked: AskedArrivals,
     /// F(gap) of a Poisson process.
     pub(crate) gaps: Fit,
     /// Times in which a loop stood still, the longest among them.
@@ -54,6 +55,8 @@ pub struct RunTotals {
     groups: Vec<GroupTally>,
     /// How long after the end of the measured part late answers came.
     after: Histogram<u64>,
+    /// Net of answers with a bound.
+    pub(crate) doubted: Doubted<u64>,
 }
 
 impl RunTotals {
@@ -79,16 +82,17 @@ impl RunTotals {
             measured: Picos::ZERO,
             until_last_due: Picos::ZERO,
             until_last_done: Picos::ZERO,
-            asked: Asked::Other,
+            asked: AskedArrivals::Other,
             gaps: Fit::default(),
             pauses: Vec::new(),
             groups: std::iter::repeat_with(group).take(kept).collect(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
+            doubted: Doubted::new(),
         }
     }
 
     /// Holds the gaps against this arrival process.
-    pub fn asked_for(self, asked: Asked) -> Self {
+    pub fn asked_for(self, asked: AskedArrivals) -> Self {
         Self { asked, ..self }
     }
 
@@ -98,6 +102,7 @@ impl RunTotals {
         self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
         self.series.merge(&data.series);
         merge_histogram(&mut self.after, &data.after);
+        self.doubted.merge(&data.doubted);
         self.gaps.merge(&data.gaps);
         self.outcomes.merge(&data.outcomes);
         self.tally += data.tally;

@@ -19,6 +19,7 @@
 
 mod helpers;
 mod look;
+mod tables;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -91,7 +92,7 @@ impl Waited {
 
 /// What looks found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct LookFindings {
     /// By CPU.
     pub waited: Vec<Waited>,
     pub sight: Sight,
@@ -124,7 +125,7 @@ pub(crate) enum Sight {
 pub(crate) struct Waiters {
     /// Asks for a look; for one that is the last, whatever it costs.
     asks: Option<Sender<bool>>,
-    answers: Receiver<Found>,
+    answers: Receiver<LookFindings>,
     /// Looks that were asked for and have not come.
     awaited: usize,
     sight: Sight,
@@ -163,8 +164,8 @@ impl Waiters {
     }
 
     /// What was gained since the last sample.
-    pub fn sample(&mut self, is_last: bool) -> Found {
-        let mut found = Found { sight: self.sight, ..Found::default() };
+    pub fn sample(&mut self, is_last: bool) -> LookFindings {
+        let mut found = LookFindings { sight: self.sight, ..LookFindings::default() };
         let Some(asks) = &self.asks else { return found };
         self.awaited += usize::from(asks.send(is_last).is_ok());
         let begun = Stopwatch::start();

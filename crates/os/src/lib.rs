@@ -7,13 +7,17 @@
 //!   limits      open files
 //!   memory      what stays in memory, and what goes back
 //!   peers       whom it connects to, and which of them are on this host
+//!   child       processes that do not outlive us
 //!   claim       numbers that one process has to itself
+//!   cgroup      the control groups that limit it
 //!   unix_pairs  which Unix sockets here are connected to which
 //! ```
 //!
 //! Each is asked for in one place. Nothing here decides: whoever asks knows why, and says what was refused.
 
 pub mod aside;
+pub mod cgroup;
+pub mod child;
 pub mod claim;
 pub mod cpus;
 pub mod limits;

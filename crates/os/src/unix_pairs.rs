@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!   request   nlmsghdr 16 | family 1 protocol 1 pad 2 states 4 inode 4 show 4 cookie 8
-//!   answer    nlmsghdr 16 | family 1 type 1 state 1 pad 1 inode 4 cookie 8 | attributes, each: length 2 type 2 value
+//!   answer    nlmsghdr 16 | family 1 type 1 state 1 pad 1 inode 4 cookie 8 | attributes
+//!   attribute length 2 type 2 value
 //! ```
 //!
 //! All numbers are the machine's own (little or big endian).

@@ -26,7 +26,7 @@ use crate::flows::Flows;
 use crate::job::{Facts, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
 use crate::signed::{self, Signed};
-use crate::{Control, PacketError};
+use crate::{JobControl, PacketError};
 use chunk::{CHUNK, Filler};
 use clock::{Clock, HostClock};
 use disk::Disk;
@@ -35,7 +35,7 @@ use findings::Ended;
 use measure::gap_meter::{GapMeter, Requested};
 use port::pcap::bytes::Described;
 use port::pcap::{Format, Rotation, Style};
-use port::{Address, Direction, Kind, Port, PortError, Stamp, Wish};
+use port::{Address, Direction, Port, PortError, PortKind, Stamp, Wish};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tally::{Here, Tally};
@@ -219,7 +219,7 @@ impl Job for Capture {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         let Self { settings, clock, queues, files, own, .. } = *self;
@@ -308,6 +308,6 @@ impl Capture {
 
     /// Whether frames come from a file rather than from a wire.
     fn is_file(address: &Address) -> bool {
-        address.innermost().kind() == Kind::Pcap
+        address.innermost().kind() == PortKind::Pcap
     }
 }

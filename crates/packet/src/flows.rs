@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! flow ─ hash ─► one of SETS sets of WAYS counters: found, counted up
-//!                                                   not found: the least of the set is taken over, its count becomes
-//!                                                   the newcomer's, and is remembered as the newcomer's error
+//!                                                   not found: the least of the set is taken over, its
+//!                                                   count becomes the newcomer's, and is remembered as
+//!                                                   the newcomer's error
 //! ```
 //!
 //! This is the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005) in sets: a count is never too low,

@@ -6,10 +6,10 @@
 //! ```
 
 use crate::PacketError;
-use crate::control::Control;
+use crate::control::JobControl;
 use measure::packets::{PacketReport, PortTime};
 use std::sync::Arc;
-use units::{Instant, Picos, Record};
+use units::{Instant, Picos, Rate, Record};
 
 /// A recorder for each thread.
 pub type Recorders = Vec<Box<dyn Record + Send>>;
@@ -26,6 +26,8 @@ pub struct Facts {
     pub spins: bool,
     /// The even gap between departures over all threads, if there is one.
     pub gap: Option<Picos>,
+    /// The rate, where departures are one Poisson process.
+    pub poisson: Option<Rate>,
     /// Whether departures have due times at all (false: as fast as it goes, or whatever arrives).
     pub is_open_loop: bool,
     /// Length of the run, if it is known beforehand.
@@ -54,7 +56,7 @@ pub trait Job {
     /// Whatever keeps the run from starting: nothing was sent.
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError>;
 }

@@ -1,7 +1,8 @@
 //! A port that keeps its own time, for tests.
 
-use crate::Control;
+use crate::JobControl;
 use port::{Abilities, About, Counters, Departed, For, Frame, OwnTime, Port, PortError, Slot, Stamp};
+use port::{DropPlace, StampedBy};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use units::Picos;
@@ -28,15 +29,17 @@ pub struct Keeper {
     pub dies_at: u64,
     /// From this frame on the wire has no link.
     pub is_down_at: u64,
+    /// From this frame on all are too late, and dropped.
+    pub misses_from: u64,
     data: Vec<u8>,
     mark: u64,
     pub launches: Arc<Mutex<Vec<u64>>>,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
     pub interrupted_at: u64,
 }
 
 impl Keeper {
-    pub fn new(control: Arc<Control>) -> Self {
+    pub fn new(control: Arc<JobControl>) -> Self {
         let can = Abilities { transmit: true, receive: true, batch: 64, ..Abilities::default() };
         Self {
             about: About { name: "keeper".to_owned(), longest: 1_514, can, ..About::default() },
@@ -49,6 +52,7 @@ impl Keeper {
             loses_every: 0,
             dies_at: u64::MAX,
             is_down_at: u64::MAX,
+            misses_from: u64::MAX,
             data: vec![0; 2_048],
             mark: 0,
             launches: Arc::default(),
@@ -62,8 +66,12 @@ impl Keeper {
         let Some((number, launch)) = self.queue.pop_front() else { return };
         let start = launch.0.max(self.now_ns).next_multiple_of(TICK_NS);
         self.now_ns = start + FRAME_NS;
-        self.counters.sent += 1;
-        if self.loses_every == 0 || number % self.loses_every != self.loses_every - 1 {
+        match number < self.misses_from {
+            true => self.counters.sent += 1,
+            false => self.counters.drop(DropPlace::TransmitLate, 1),
+        }
+        let is_missed = number >= self.misses_from;
+        if is_missed || self.loses_every == 0 || number % self.loses_every != self.loses_every - 1 {
             let late = if launch == Stamp::NONE { 0 } else { start - launch.0.next_multiple_of(TICK_NS) };
             let late = Picos::from_nanos(late);
             let into_nothing = number >= self.is_down_at;
@@ -74,6 +82,7 @@ impl Keeper {
                 rest: Picos::ZERO,
                 late,
                 into_nothing,
+                missed: is_missed,
             });
         }
         if number == self.interrupted_at {
@@ -147,5 +156,6 @@ impl Port for Keeper {
 
 pub fn own(now_ns: u64) -> OwnTime {
     let (tick, bound) = (Picos::from_nanos(TICK_NS), Picos::ZERO);
-    OwnTime { simulated: true, simulation: 1, tick, now: Stamp(now_ns), bound }
+    let (now, stamped) = (Stamp(now_ns), StampedBy::Hardware);
+    OwnTime { simulated: true, simulation: 1, tick, is_exact: true, stamped, now, bound }
 }

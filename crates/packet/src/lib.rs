@@ -20,6 +20,6 @@ pub mod sweep;
 
 use on_the_wire::on_the_wire;
 
-pub use control::{Answer, Asked, By, Control, LONGEST_LINE};
+pub use control::{Answer, By, ControlCommand, JobControl, LONGEST_LINE};
 pub use error::PacketError;
 pub use job::{Facts, Findings, Job, MakeRecorders, Recorders, Running};

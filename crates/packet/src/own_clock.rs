@@ -1,9 +1,10 @@
 //! Instants by the time of a port that keeps its own.
 
 use crate::PacketError;
+use crate::capture::stamps::reading_ns;
 use measure::gap_meter::Stamping;
 use measure::packets::PortTime;
-use port::{OwnTime, Port, PortError, Stamp};
+use port::{OwnTime, Port, PortError, Stamp, StampedBy};
 use units::{Instant, Picos};
 
 /// From what is known of the port's time to the first departure: its queue fills meanwhile. A simulation's time
@@ -40,6 +41,8 @@ pub struct OwnClock {
     stamp: Stamp,
     instant: Instant,
     time: PortTime,
+    is_exact: bool,
+    stamped: StampedBy,
 }
 
 impl OwnClock {
@@ -49,8 +52,9 @@ impl OwnClock {
             simulated: own.simulated,
             tick_ps: own.tick.as_picos(),
             bound_ns: own.bound.as_nanos(),
+            by_kernel: !own.is_exact,
         };
-        Self { stamp: own.now, instant, time }
+        Self { stamp: own.now, instant, time, is_exact: own.is_exact, stamped: own.stamped }
     }
 
     /// The instant from which this one knows the port's time.
@@ -67,17 +71,38 @@ impl OwnClock {
         Picos::from_picos(self.time.tick_ps)
     }
 
+    /// Whether nothing but the frames before one can make it late.
+    pub const fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
     /// What is known of the stamps with which the port tells of departures.
     pub fn stamping(&self, place: &str) -> Stamping {
         let tick_ns = self.time.tick_ps as f64 / 1e3;
+        let bound_ns = self.time.bound_ns as f64;
+        let (error_ns, error_from) = match (self.is_exact, self.stamped) {
+            (true, _) => (
+                tick_ns,
+                format!("the port itself tells in which step of its clock ({tick_ns} ns) each frame began"),
+            ),
+            (false, StampedBy::Hardware) => (
+                bound_ns.max(tick_ns),
+                format!("the card's clock, converted to the wall clock to within {bound_ns} ns"),
+            ),
+            (false, _) => {
+                let reading = reading_ns();
+                let from = format!(
+                    "the kernel's clock, read when the driver takes the frame; two readings, one right after the other, are {reading:.0} ns apart (p95)"
+                );
+                (reading, from)
+            }
+        };
         Stamping {
             measured_at: format!("{place}, when they left"),
             handed_over: false,
-            by: "hardware".to_owned(),
-            error_ns: tick_ns,
-            error_from: format!(
-                "the port itself tells in which step of its clock ({tick_ns} ns) each frame began"
-            ),
+            by: self.stamped.to_string(),
+            error_ns,
+            error_from,
         }
     }
 

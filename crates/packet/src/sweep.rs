@@ -11,16 +11,22 @@
 //! |---|---|
 //! | `load`, `goal`, `trial`, `classify`, `search` | RFC 9971, pure |
 //! | `bursts` | back-to-back frames, pure |
-//! | `bench`, `arrivals` | trials over real ports |
+//! | `recovery`, `reset`, `pauses` | after an overload or a reset, pure |
+//! | `bench`, `carry`, `departed`, `arrivals` | trials over real ports, in one direction or both |
 //! | `job`, `tables` | the whole sweep, and what it found |
 
 mod arrivals;
 mod bench;
 mod bursts;
+mod carry;
 mod classify;
+mod departed;
 mod goal;
 mod job;
 mod load;
+mod pauses;
+mod recovery;
+mod reset;
 mod search;
 mod tables;
 mod trial;
@@ -30,5 +36,5 @@ pub use classify::{Class, classify, conditional_throughput};
 pub use goal::{Goal, Limits, Target};
 pub use job::SweepJob;
 pub use load::Load;
-pub use search::{End, Found, Search};
+pub use search::{End, GoalFindings, Search};
 pub use trial::{Judged, Side, TOLERANCE, Trial, TrialOrder, Void};

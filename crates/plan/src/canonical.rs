@@ -63,7 +63,7 @@ impl Plan {
         out.resolve(&self.resolve);
         out.engine(&self.engine);
         out.limits(limits);
-        if let Source::Inline { requests, .. } = &self.source {
+        if let RequestSource::Inline { requests, .. } = &self.source {
             requests.iter().for_each(|request| out.request_line(request));
         }
         out.0
@@ -112,14 +112,14 @@ impl Writer {
         self.list("headers", headers.iter().map(|(name, value)| format!("{name}: {value}")));
     }
 
-    fn source(&mut self, source: &Source) {
+    fn source(&mut self, source: &RequestSource) {
         match source {
-            Source::Url(url) => self.text("url", url),
-            Source::File { path, order } => {
+            RequestSource::Url(url) => self.text("url", url),
+            RequestSource::File { path, order } => {
                 self.path("file", path);
                 self.text("order", order_word(*order));
             }
-            Source::Inline { order, .. } => self.text("order", order_word(*order)),
+            RequestSource::Inline { order, .. } => self.text("order", order_word(*order)),
         }
     }
 
@@ -196,6 +196,10 @@ impl Writer {
         self.number("pipeline", connection.pipeline);
         self.maybe_text("ramp_connections", connection.ramp);
         self.number("max_open", connection.max_open);
+        // Plans of before there was this keep their hash.
+        if connection.open_all {
+            self.number("open_all", true);
+        }
         self.list("source_ips", &connection.source_ips);
         let proxy = connection.proxy.as_ref();
         self.maybe_text(
@@ -220,6 +224,9 @@ impl Writer {
                 ViaPath::Fast => "fast",
             };
             self.text("via_path", path);
+            if connection.share_address {
+                self.number("share_address", true);
+            }
         }
         self.number("no_delay", connection.no_delay);
         self.maybe_text("throttle", connection.throttle);
@@ -307,11 +314,11 @@ impl Writer {
     }
 }
 
-fn order_word(order: Order) -> &'static str {
+fn order_word(order: LineOrder) -> &'static str {
     match order {
-        Order::Random => "random",
-        Order::Sequential => "sequential",
-        Order::Shuffle => "shuffle",
+        LineOrder::Random => "random",
+        LineOrder::Sequential => "sequential",
+        LineOrder::Shuffle => "shuffle",
     }
 }
 

@@ -138,6 +138,7 @@ typed_table! {
         pipeline: Typed, "--pipeline";
         ramp_connections: Typed, "--ramp-connections";
         max_open: Typed, "--max-open";
+        open_all: bool, "--open-all";
         source_ips: Vec<String>, "--source-ip";
         proxy: String, "--proxy";
         unix: String, "--unix";
@@ -145,6 +146,8 @@ typed_table! {
         via: String, "--via";
         /// `auto`, `general`, `fast`
         via_path: String, "--via-path";
+        /// The addresses of `via` are the host's, too.
+        share_address: bool, "--share-address";
         no_delay: bool, "--nagle";
         throttle: Typed, "--throttle";
     }

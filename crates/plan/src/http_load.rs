@@ -7,8 +7,8 @@
 mod cipher;
 mod words;
 
-pub use cipher::is_alias;
-pub use words::{Asked, HttpLoadArgs, Start, Stop, parse};
+pub use cipher::{Ciphers, ciphers, is_alias};
+pub use words::{HttpLoadArgs, HttpLoadCommand, Start, Stop, parse};
 
 use crate::{HeaderList, HeaderTyped, PlanFile, Typed};
 use std::net::IpAddr;
@@ -80,7 +80,8 @@ pub fn plan_file(args: &HttpLoadArgs, seed: u64) -> Result<PlanFile> {
     file.tls.insecure = Some(true);
     file.tls.resumption = Some(false);
     file.tls.alpn = Some(Vec::new());
-    file.tls.ciphers = args.cipher.as_deref().map(cipher::suites).transpose()?;
+    file.tls.ciphers = args.cipher.as_deref().map(ciphers).transpose()?.map(|found| found.suites);
+    file.engine.threads = args.threads.map(|threads| Typed::from(threads.to_string()));
     Ok(file)
 }
 
@@ -110,7 +111,7 @@ fn source_addresses(path: &Path) -> Result<Vec<String>> {
 
 /// Names of options as they are called here; the rest are those of `tare http`.
 pub fn own_words(message: &str) -> String {
-    const OWN: [(&str, &str); 7] = [
+    const OWN: [(&str, &str); 8] = [
         ("--source-ip", "-sip"),
         ("--parallel", "-parallel"),
         ("--rate", "-rate"),
@@ -118,6 +119,7 @@ pub fn own_words(message: &str) -> String {
         ("--proxy", "-proxy"),
         ("--ciphers", "-cipher"),
         ("--timeout", "-timeout"),
+        ("--threads", "-threads"),
     ];
     OWN.iter().fold(message.to_owned(), |text, (flag, option)| text.replace(flag, option))
 }

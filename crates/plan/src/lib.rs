@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! flags ─┐
-//!        ├─► PlanFile (exactly what was typed) ── resolve ──► Plan (nothing in it can be invalid) ── canonical ──► plan.toml, hash
-//! TOML ──┘
+//!        ├─► PlanFile (exactly what was typed) ─ resolve ─► Plan (nothing in it can be invalid)
+//! TOML ──┘                                                    └─ canonical ─► plan.toml, hash
 //! ```
 //!
 //! Past `resolve`, no value needs checking again. There is no I/O in the timed path here: files named in a

@@ -10,7 +10,7 @@ use units::{Bytes, Count, Fraction, Picos, Priority, Rate};
 pub struct Plan {
     pub load: Load,
     pub stop: Stop,
-    pub source: Source,
+    pub source: RequestSource,
     pub request: RequestPlan,
     pub connection: ConnectionPlan,
     pub tls: TlsPlan,
@@ -56,7 +56,7 @@ pub struct Arrivals {
 }
 
 /// The shape of the offered rate over time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Even gaps.
     Constant(Rate),
@@ -77,7 +77,7 @@ pub enum Shape {
     At(PathBuf),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// `None` means a rate of zero.
     pub to: Option<Rate>,
@@ -99,18 +99,18 @@ pub struct Stop {
 
 /// Where requests come from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum RequestSource {
     /// One URL for all.
     Url(String),
     /// A file with one URL a line, or one JSON object a line (`{"url":…}`); the kind is seen from the first
     /// line.
-    File { path: PathBuf, order: Order },
+    File { path: PathBuf, order: LineOrder },
     /// Requests that stand in the plan itself.
-    Inline { requests: Vec<RequestLine>, order: Order },
+    Inline { requests: Vec<RequestLine>, order: LineOrder },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum LineOrder {
     /// Each draw is uniform over the lines (by weight where weights are given).
     Random,
     /// Top to bottom, then again.
@@ -215,6 +215,8 @@ pub struct ConnectionPlan {
     pub ramp: Option<Rate>,
     /// Bound for an open loop without `--parallel`.
     pub max_open: u32,
+    /// As many are opened as may be before any is used again; of a closed loop always so.
+    pub open_all: bool,
     /// Local addresses, used in turn.
     pub source_ips: Vec<IpAddr>,
     /// `host:port` of an HTTP proxy: absolute-form for http, CONNECT for https.
@@ -226,6 +228,8 @@ pub struct ConnectionPlan {
     /// Past the kernel: a port, and addresses of our own there, as crate `station` reads them.
     pub via: Option<String>,
     pub via_path: ViaPath,
+    /// The addresses of `via` are this host's, too.
+    pub share_address: bool,
     pub no_delay: bool,
     /// Most bytes a second read from one connection (http_load's `-throttle`: 3 360).
     pub throttle: Option<Bytes>,

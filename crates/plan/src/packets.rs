@@ -16,7 +16,10 @@ pub mod frames;
 mod lines;
 pub mod pace;
 mod paths;
+mod script;
 pub mod send;
+mod shaped;
+pub mod split;
 pub mod sweep;
 mod when;
 

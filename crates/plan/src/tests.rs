@@ -473,7 +473,7 @@ proptest! {
         };
         let duration = if ends { duration } else { Some(duration.unwrap_or(Picos::from_secs(1))) };
         plan.stop = Stop { duration, requests: requests.map(units::Count::new), grace, warmup };
-        plan.source = Source::Inline { requests: lines, order: Order::Random };
+        plan.source = RequestSource::Inline { requests: lines, order: LineOrder::Random };
         plan.request.timeout = timeout;
         plan.request.expect.digest = Some(Digest::Sha256(digest));
         plan.connection.throttle = throttle.map(units::Bytes::new);

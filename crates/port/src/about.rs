@@ -1,7 +1,7 @@
 //! What a port says of itself: what it can do, and why not more.
 
 use crate::error::Why;
-use crate::{Address, Kind};
+use crate::{Address, PortKind};
 use std::fmt;
 use units::Picos;
 
@@ -10,7 +10,7 @@ use units::Picos;
 pub struct About {
     /// The address that opens it again: `packet:veth0`, `mem:a`, `pcap:in.pcapng`.
     pub name: String,
-    /// `mem`, `pcap`, `packet`, `xdp`, `live`, `udp`, `tap`.
+    /// `mem`, `pcap`, `packet`, `xdp`, `live`, `dpdk`, `udp`, `tap`.
     pub kind: &'static str,
     /// Name of the network interface, if there is one.
     pub interface: Option<String>,
@@ -40,7 +40,7 @@ impl About {
     /// A plain port to the same interface, in the same namespace, for what has to be asked or answered beside
     /// the load.
     pub fn beside(&self) -> Option<Address> {
-        let plain = Address::new(Kind::Packet, self.interface.as_deref()?);
+        let plain = Address::new(PortKind::Packet, self.interface.as_deref()?);
         let own = self.name.parse::<Address>().ok();
         let namespace = own.as_ref().and_then(|own| own.innermost().namespace());
         Some(match namespace {

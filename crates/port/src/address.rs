@@ -10,7 +10,7 @@
 //!
 //! A comma or colon within a value is written `\,` and `\:`; brackets protect colons (`local=[fd00::1]`).
 
-use crate::{Kind, PortError};
+use crate::{PortError, PortKind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,7 +18,7 @@ use std::str::FromStr;
 /// when it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    kind: Kind,
+    kind: PortKind,
     options: Vec<(String, String)>,
     rest: Rest,
 }
@@ -34,7 +34,7 @@ impl Address {
     ///
     /// # Panics
     /// If the kind is a wrapper.
-    pub fn new(kind: Kind, place: &str) -> Self {
+    pub fn new(kind: PortKind, place: &str) -> Self {
         assert!(!kind.wraps(), "a wrapper has a port behind it, not a place");
         Self { kind, options: Vec::new(), rest: Rest::Place(place.to_owned()) }
     }
@@ -46,7 +46,7 @@ impl Address {
         self
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> PortKind {
         self.kind
     }
 
@@ -125,9 +125,9 @@ impl Address {
     /// `Address` for an option whose value cannot be.
     pub fn check(&self) -> Result<(), PortError> {
         match self.kind {
-            Kind::Fault => crate::fault::check(self)?,
-            Kind::Record => crate::record::check(self)?,
-            Kind::Trace => crate::trace::check(self).map(drop)?,
+            PortKind::Fault => crate::fault::check(self)?,
+            PortKind::Record => crate::record::check(self)?,
+            PortKind::Trace => crate::trace::check(self).map(drop)?,
             _ => {}
         }
         self.inner().map_or(Ok(()), Self::check)
@@ -155,11 +155,11 @@ impl Address {
         let Some(rest) = rest else { return Self::bare(text, fail) };
         let mut parts = split_options(head);
         let word = parts.remove(0);
-        let Some(kind) = Kind::from_word(&word) else {
+        let Some(kind) = PortKind::from_word(&word) else {
             if looks_like_file(text) {
-                return Ok(Self::new(Kind::Pcap, text));
+                return Ok(Self::new(PortKind::Pcap, text));
             }
-            let words = Kind::ALL.iter().map(|kind| kind.word());
+            let words = PortKind::ALL.iter().map(|kind| kind.word());
             return Err(fail(format!("there is no kind of port '{word}'{}", meant(&word, words)), forms()));
         };
         let options = parts.iter().map(|part| option(kind, part)).collect::<Result<Vec<_>, _>>();
@@ -180,22 +180,22 @@ impl Address {
     /// Without a colon: an interface or a file.
     fn bare(text: &str, fail: impl Fn(String, String) -> PortError) -> Result<Self, PortError> {
         if looks_like_file(text) {
-            return Ok(Self::new(Kind::Pcap, text));
+            return Ok(Self::new(PortKind::Pcap, text));
         }
         let first = split_options(text).remove(0);
-        match Kind::from_word(&first) {
+        match PortKind::from_word(&first) {
             Some(kind) => Err(fail(format!("says no {}", kind.place().to_lowercase()), kind.form())),
             None if text.contains(',') || text.contains(char::is_whitespace) => {
                 Err(fail("is neither an interface nor KIND:PLACE".to_owned(), forms()))
             }
-            None => Ok(Self::new(Kind::Auto, text)),
+            None => Ok(Self::new(PortKind::Auto, text)),
         }
     }
 }
 
 /// `mem:NAME, pcap:FILE, …`
 fn forms() -> String {
-    let forms: Vec<String> = Kind::ALL.iter().map(|kind| kind.form()).collect();
+    let forms: Vec<String> = PortKind::ALL.iter().map(|kind| kind.form()).collect();
     format!("one of {}", forms.join(", "))
 }
 
@@ -237,7 +237,7 @@ fn split_options(head: &str) -> Vec<String> {
 }
 
 /// `name=value`, or `name` alone, which is `name=yes`.
-fn option(kind: Kind, part: &str) -> Result<(String, String), (String, String)> {
+fn option(kind: PortKind, part: &str) -> Result<(String, String), (String, String)> {
     let (name, value) = part.split_once('=').unwrap_or((part, "yes"));
     let known = || kind.options().iter().map(|(name, _)| *name);
     if known().any(|known| known == name) {
@@ -307,20 +307,23 @@ mod tests {
     #[test]
     fn kinds_options_and_wrappers_are_read() {
         let address = read("fault,drop=1%,seed=7:xdp,mode=copy:veth0");
-        assert_eq!(address.kind(), Kind::Fault);
+        assert_eq!(address.kind(), PortKind::Fault);
         assert_eq!(address.option("drop"), Some("1%"));
         assert_eq!(address.option("hold"), None);
         let inner = address.inner().unwrap();
-        assert_eq!((inner.kind(), inner.place(), inner.option("mode")), (Kind::Xdp, "veth0", Some("copy")));
+        assert_eq!(
+            (inner.kind(), inner.place(), inner.option("mode")),
+            (PortKind::Xdp, "veth0", Some("copy"))
+        );
         assert_eq!(address.interface(), Some("veth0"));
     }
 
     #[test]
     fn a_bare_word_is_an_interface_and_a_path_is_a_file() {
-        assert_eq!(read("eth0"), Address::new(Kind::Auto, "eth0"));
-        assert_eq!(read("eth0.100"), Address::new(Kind::Auto, "eth0.100"));
-        assert_eq!(read("in.pcapng"), Address::new(Kind::Pcap, "in.pcapng"));
-        assert_eq!(read("./a:b"), Address::new(Kind::Pcap, "./a:b"));
+        assert_eq!(read("eth0"), Address::new(PortKind::Auto, "eth0"));
+        assert_eq!(read("eth0.100"), Address::new(PortKind::Auto, "eth0.100"));
+        assert_eq!(read("in.pcapng"), Address::new(PortKind::Pcap, "in.pcapng"));
+        assert_eq!(read("./a:b"), Address::new(PortKind::Pcap, "./a:b"));
         assert_eq!(read("udp:[fd00::2]:9").place(), "[fd00::2]:9");
         assert_eq!(read("udp,local=[fd00::1]:[fd00::2]:9").option("local"), Some("[fd00::1]"));
     }
@@ -356,9 +359,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_shown_is_read_back(value in "[ -~]{0,12}", place in "[a-z0-9:\\[\\]./]{1,12}") {
-            let inner = Address::new(Kind::Udp, &place).with("local", &value);
+            let inner = Address::new(PortKind::Udp, &place).with("local", &value);
             let address = Address {
-                kind: Kind::Record,
+                kind: PortKind::Record,
                 options: vec![("file".to_owned(), value)],
                 rest: Rest::Port(Box::new(inner)),
             };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!             ┌ transmitter ── batch (sendmmsg) or ring (TX_RING) ──► driver, past the queueing discipline
-//!  PacketPort ┤
+//!  PacketPort ┤             └ timed (sendmmsg with launch times) ──► etf or fq ──► driver
 //!             └ receiver ◄──── ring_v3 (blocks) or ring_v2 (slots) ◄─ kernel: stamp, filter, fanout
 //! ```
 //!
@@ -10,7 +10,9 @@
 //! reads. Both are tied to the interface by its number.
 
 mod batch;
+mod errors;
 mod inlet;
+mod launch;
 mod layout;
 mod memory;
 mod outlet;
@@ -20,10 +22,15 @@ mod ring_v2;
 mod ring_v3;
 mod setting;
 pub(crate) mod socket;
+mod timed;
+mod timing;
 mod transmitter;
 
 use crate::interface::{Interface, Link};
-use crate::{Abilities, About, Address, Counters, For, Frame, Instruction, Port, PortError, Slot, Wish};
+use crate::{
+    Abilities, About, Address, Counters, Departed, For, Frame, Instruction, OwnTime, Port, PortError,
+};
+use crate::{Slot, Stamp, StampClock, StampedBy, Wish};
 use receiver::Receiver;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use setting::Setting;
@@ -55,6 +62,16 @@ pub struct PacketPort {
 /// No such interface, no privilege, or frames that are longer than the interface takes.
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     Ok(Box::new(PacketPort::open(address, wish)?))
+}
+
+/// See [`crate::check`].
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<(), PortError> {
+    let interface = Interface::find(address.place())?;
+    let setting = Setting::read(address, wish, &interface)?;
+    match setting.launch {
+        "no" => Ok(()),
+        _ => launch::Launch::find(&interface, &setting).map(drop),
+    }
 }
 
 impl PacketPort {
@@ -93,6 +110,7 @@ impl PacketPort {
                 receive: receiver.is_some(),
                 batch: transmitter.as_ref().map_or(BATCH, Transmitter::batch),
                 stamps: receiver.as_ref().map(Receiver::stamps),
+                launch_time: transmitter.as_ref().is_some_and(Transmitter::keeps_time),
                 tag_over_mtu: true,
                 ..Abilities::default()
             },
@@ -204,7 +222,7 @@ impl Port for PacketPort {
             self.look_at_refusals();
             let Some(transmitter) = &mut self.transmitter else { return Ok(true) };
             transmitter.push(&mut self.counters)?;
-            if !transmitter.has_pending() && !transmitter.is_in_flight() {
+            if !transmitter.has_pending() && !transmitter.is_in_flight(&mut self.counters) {
                 return Ok(true);
             }
             if clock::monotonic_ns() >= until {
@@ -231,6 +249,8 @@ impl Port for PacketPort {
                 nap = NAP_WHILE_DOWN;
             } else if self.transmitter.as_ref().is_some_and(|one| !one.has_pending()) {
                 return self.poll(what, remaining(until));
+            } else if let Some(due_in) = self.transmitter.as_ref().and_then(Transmitter::due_in) {
+                nap = nap.max(due_in);
             }
             if remaining(until).is_zero() {
                 return Ok(false);
@@ -242,6 +262,9 @@ impl Port for PacketPort {
     fn counters(&mut self) -> Result<&Counters, PortError> {
         if let Some(receiver) = &mut self.receiver {
             receiver.count_drops(&mut self.counters);
+        }
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.settle(&mut self.counters);
         }
         // What is not known of an interface that is gone stays as it was.
         if self.about.queue == 0
@@ -271,6 +294,36 @@ impl Port for PacketPort {
 
     fn outlet(&self) -> Option<BorrowedFd<'_>> {
         self.transmitter.as_ref().map(|transmitter| transmitter.fd())
+    }
+
+    /// With launch times it is the wall clock, by which the kernel stamps what leaves.
+    fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
+        let Some(transmitter) = self.transmitter.as_mut().filter(|one| one.keeps_time()) else {
+            return Ok(None);
+        };
+        let bound = transmitter.card().map(|card| card.bound_ns());
+        let stamped = if bound.is_some() { StampedBy::Hardware } else { StampedBy::Driver };
+        Ok(Some(OwnTime {
+            simulated: false,
+            simulation: 0,
+            tick: Picos::from_nanos(1),
+            is_exact: false,
+            stamped,
+            now: Stamp(clock::unix_ns()),
+            bound: Picos::from_nanos(bound.unwrap_or(0)),
+        }))
+    }
+
+    fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
+        match &mut self.transmitter {
+            Some(transmitter) => transmitter.departed(most, read, &mut self.counters),
+            None => Ok(0),
+        }
+    }
+
+    fn stamp_clock(&mut self) -> Option<StampClock> {
+        let received = self.receiver.as_mut().and_then(Receiver::stamp_clock);
+        received.or_else(|| self.transmitter.as_mut()?.card().map(|card| card.report()))
     }
 
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {

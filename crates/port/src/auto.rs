@@ -16,7 +16,7 @@
 
 use crate::interface::Interface;
 use crate::{
-    About, Address, Choice, Counters, Direction, For, Frame, Instruction, Kind, Offload, Port, PortError,
+    About, Address, Choice, Counters, Direction, For, Frame, Instruction, Offload, Port, PortError, PortKind,
     Slot, Wish,
 };
 use std::os::fd::BorrowedFd;
@@ -24,21 +24,24 @@ use units::Picos;
 
 /// A way that is tried.
 struct Candidate {
-    kind: Kind,
+    kind: PortKind,
     mode: Option<&'static str>,
     /// Why it is taken if it can be had.
     why: &'static str,
 }
 
-const ZERO_COPY: Candidate =
-    Candidate { kind: Kind::Xdp, mode: Some("zerocopy"), why: "the driver hands frames over without a copy" };
+const ZERO_COPY: Candidate = Candidate {
+    kind: PortKind::Xdp,
+    mode: Some("zerocopy"),
+    why: "the driver hands frames over without a copy",
+};
 const XDP_COPY: Candidate = Candidate {
-    kind: Kind::Xdp,
+    kind: PortKind::Xdp,
     mode: Some("copy"),
     why: "of the ways that copy frames, it costs least for each",
 };
 const PACKET: Candidate = Candidate {
-    kind: Kind::Packet,
+    kind: PortKind::Packet,
     mode: None,
     why: "every interface has it, and of the ways that copy frames its gaps are the most even",
 };
@@ -120,7 +123,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
             }
             // No other way has another interface, or other frames.
             Err(error @ (PortError::NoInterface { .. } | PortError::TooLong { .. }))
-                if candidate.kind == Kind::Packet =>
+                if candidate.kind == PortKind::Packet =>
             {
                 return Err(error);
             }

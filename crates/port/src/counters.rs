@@ -79,6 +79,8 @@ places! {
     /// The link was down.
     TransmitDown = "tx.down",
     TransmitTooLong = "tx.too_long",
+    /// Its launch time was over when its turn came, and it was dropped.
+    TransmitLate = "tx.late",
     /// The far side of a pair or pipe was gone or full.
     Peer = "peer",
     /// A fault that was asked for.
@@ -104,7 +106,11 @@ impl DropPlace {
     pub const fn is_before_sending(self) -> bool {
         matches!(
             self,
-            Self::TransmitKernel | Self::TransmitDriver | Self::TransmitDown | Self::TransmitTooLong
+            Self::TransmitKernel
+                | Self::TransmitDriver
+                | Self::TransmitDown
+                | Self::TransmitTooLong
+                | Self::TransmitLate
         )
     }
 }

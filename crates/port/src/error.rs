@@ -17,7 +17,7 @@ pub enum PortError {
     #[error("{what} needs {capability}: run as root, or give it to the program by 'setcap {capability}+ep'")]
     Privilege { what: String, capability: &'static str },
     /// The driver or the kernel cannot do what was asked for.
-    #[error("{what} is not to be had: {why}")]
+    #[error("{what} is not available: {why}")]
     Unavailable { what: String, why: Why },
     #[error("a frame of {length} bytes is longer than the {longest} that {port} takes")]
     TooLong { port: String, length: usize, longest: usize },

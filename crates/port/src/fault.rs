@@ -16,7 +16,7 @@ mod releaser;
 use crate::about::{About, Choice};
 use crate::{
     Address, Counters, Departed, DropPlace, Faults, For, Frame, Instruction, OwnTime, Port, PortError, Slot,
-    Stamp, Wish,
+    Stamp, StampClock, Wish,
 };
 use choice::Plan;
 use mill::{Item, Mill};
@@ -237,6 +237,10 @@ impl Port for Fault {
 
     fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
         self.core.lock().inner.own_time()
+    }
+
+    fn stamp_clock(&mut self) -> Option<StampClock> {
+        self.core.lock().inner.stamp_clock()
     }
 
     /// None of frames that this changed on their way out: they are not those that were taken here.

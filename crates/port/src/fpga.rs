@@ -3,8 +3,8 @@
 //! ```text
 //!   port ─┐                  ┌ sign   signatures as the module writes them
 //!   port ─┴─► device ─► session ─► transport ─► fpga:IF   raw frames to a board's link side
-//!             registers  state                └► fpga:sim  a socket to a simulator (process), whose wire side is
-//!             time       link (the language)               an interface, a tap, or a cable to itself
+//!             registers  state                └► fpga:sim  a socket to a simulator (process), whose wire side
+//!             time       link (the language)               is an interface, a tap, or a cable to itself
 //! ```
 //!
 //! All ports of one address in one process share one module: a simulation is one program, and a board has one
@@ -26,6 +26,7 @@ pub mod register;
 pub mod registers;
 pub mod rules;
 mod session;
+pub mod sessions;
 mod sign;
 mod state;
 pub mod status;
@@ -39,7 +40,7 @@ pub use session::Hello;
 use crate::af_packet::socket::{EVERYTHING, Socket};
 use crate::interface::Interface;
 use crate::namespace::Home;
-use crate::{Address, Kind, Port, PortError, Wish};
+use crate::{Address, Port, PortError, PortKind, Wish};
 use process::SimulatorSetup;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -64,8 +65,8 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 /// # Errors
 /// The address is no module's, there is none, or it is of another release.
 pub fn connect(address: &Address) -> Result<Arc<Module>, PortError> {
-    if address.kind() != Kind::Fpga {
-        return Err(address.wrong("is no module", &Kind::Fpga.form()));
+    if address.kind() != PortKind::Fpga {
+        return Err(address.wrong("is no module", &PortKind::Fpga.form()));
     }
     crate::namespace::within(address, || find(address))
 }
@@ -90,7 +91,7 @@ fn find(address: &Address) -> Result<Arc<Module>, PortError> {
 /// The same for addresses that mean the same module, in whatever order their options are. Interfaces of one
 /// name are others in each network namespace, and this thread is in that of the address.
 fn key(address: &Address) -> String {
-    let options = Kind::Fpga.options().iter();
+    let options = PortKind::Fpga.options().iter();
     let values = options.map(|(name, _)| address.option(name).map(|value| format!("{name}={value}")));
     let namespace = Home::here().map(|home| home.inode()).ok();
     format!("{:?} {} {namespace:?}", values.collect::<Vec<_>>(), address.place())
@@ -98,6 +99,11 @@ fn key(address: &Address) -> String {
 
 fn begin(address: &Address) -> Result<Module, PortError> {
     let name = address.to_string();
+    if let Some(option) = sessions::OWN_OPTIONS.iter().find(|option| address.option(option).is_some()) {
+        return Err(
+            address.wrong(&format!("{option} is for sessions"), "it with tare http --via fpga,…:sim alone")
+        );
+    }
     if address.place() == SIMULATION {
         return Module::simulate(&name, simulation(address)?);
     }

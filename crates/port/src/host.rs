@@ -1,6 +1,6 @@
 //! What the kernel beside a port would do with frames to addresses that are not its own.
 
-use crate::{Address, Kind, PortError};
+use crate::{Address, PortError, PortKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// The kernel of the namespace that a port is in.
@@ -19,7 +19,7 @@ impl Host {
     /// The namespace cannot be entered.
     pub fn beside(address: &Address, asked: &[IpAddr]) -> Result<Self, PortError> {
         let port = address.innermost();
-        if matches!(port.kind(), Kind::Mem | Kind::Pcap) {
+        if matches!(port.kind(), PortKind::Mem | PortKind::Pcap) {
             return Ok(Self::default());
         }
         crate::namespace::within(port, || Ok(Self::here(asked)))

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! Interface::find(name) ─┬ netlink   index, MAC, MTU, flags, counters
-//!                        ├ ethtool   driver, speed, queues, stamps, the driver's own counters; offloads, rings, coalescing
+//!                        ├ ethtool   driver, speed, queues, stamps, the driver's own counters; offloads,
+//!                        │           rings, coalescing
 //!                        └ netdev    what it can do for XDP
 //! ```
 //!
@@ -14,14 +15,18 @@ mod ethtool;
 pub(crate) mod features;
 mod host_use;
 mod netlink;
+mod qdisc;
 mod rtnetlink;
 mod setup;
+mod stamps;
 
 pub use ethtool::{Queues, Stamping};
 pub(crate) use ethtool::{set_name, with_request};
-pub use setup::{Coalescing, Rings, Setup, XdpFeatures};
+pub use qdisc::{Etf, Fq, Qdisc, Times};
+pub use setup::{Coalescing, InterfaceSetup, Rings, XdpFeatures};
+pub(crate) use stamps::StampGuard;
 
-use crate::PortError;
+use crate::{Address, PortError};
 use netlink::Netlink;
 use std::io;
 
@@ -42,6 +47,36 @@ pub struct Interface {
     pub queues: Queues,
     pub driver: Option<String>,
     pub stamping: Stamping,
+}
+
+/// Watches whether the interface of a port loses its link, from any thread and namespace.
+#[derive(Debug)]
+pub struct LinkWatch {
+    netlink: Netlink,
+    index: u32,
+    name: String,
+    is_here: bool,
+}
+
+impl LinkWatch {
+    /// Of the interface of that port, in the namespace that it is in; `None` if it has none, or nobody tells.
+    pub fn of(port: &Address) -> Option<Self> {
+        let port = port.innermost();
+        let interface = port.interface()?;
+        let found = crate::namespace::within(port, || Interface::find(interface)).ok()?;
+        let is_here = port.namespace().is_none();
+        Some(Self { netlink: found.netlink, index: found.index, name: found.name, is_here })
+    }
+
+    /// The interface's name, if it is in the namespace of this process.
+    pub fn name_here(&self) -> Option<&str> {
+        self.is_here.then_some(&self.name)
+    }
+
+    /// How often the link was lost since the interface was made. `None` if the interface is gone.
+    pub fn losses(&self) -> Option<u64> {
+        self.netlink.link_losses(self.index).ok().flatten()
+    }
 }
 
 /// How an interface is now.
@@ -145,6 +180,11 @@ impl Interface {
         }
     }
 
+    /// How often its link was lost since it was made; 0 where nobody tells.
+    pub fn link_losses(&self) -> u64 {
+        self.netlink.link_losses(self.index).ok().flatten().unwrap_or(0)
+    }
+
     /// The error for a port whose interface is in that state; `None` if it is up.
     pub fn trouble(&self) -> Option<PortError> {
         match self.state() {
@@ -170,19 +210,33 @@ impl Interface {
         ethtool::Ethtool::new(&self.netlink, &self.name).statistics()
     }
 
-    /// Switches the card's stamping of received frames on, for all frames. It stays on: others may have begun
-    /// to use it.
+    /// Queueing disciplines that frames on their way out pass.
     ///
     /// # Errors
-    /// The driver cannot, or there is no privilege (CAP_NET_ADMIN).
-    pub fn stamp_in_hardware(&self) -> io::Result<()> {
-        ethtool::stamp_in_hardware(&self.netlink, &self.name)
+    /// The kernel does not tell.
+    pub fn qdiscs(&self) -> Result<Vec<Qdisc>, PortError> {
+        qdisc::of(&self.netlink, self.index).map_err(|error| system("asking for queueing disciplines", error))
     }
 
     /// Which XDP program is here, who holds it, and what to do so that another can be: `None` if there is none.
     pub fn xdp_occupant(&self) -> Option<String> {
         let (number, is_native) = self.netlink.xdp_program(self.index).ok().flatten()?;
         Some(occupant(&self.name, number, is_native, bpf::program_name(number), bpf::link_holder(number)))
+    }
+
+    /// What it is asked through: a socket in its namespace.
+    pub fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.netlink.fd()
+    }
+
+    /// Whether somebody has it receive all frames, whomever they are for.
+    pub fn is_promiscuous(&self) -> bool {
+        self.netlink.flags(self.index).is_ok_and(|(_, flags)| flags & libc::IFF_PROMISC != 0)
+    }
+
+    /// Longest frame that may leave as the MTU is now, without a tag; `None` if the kernel does not tell.
+    pub fn longest_now(&self) -> Option<usize> {
+        self.netlink.mtu(self.index).ok().map(|mtu| mtu + 14)
     }
 
     /// Longest frame that may leave, without FCS: the MTU, an Ethernet header, and one VLAN tag, which the

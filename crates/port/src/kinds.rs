@@ -2,12 +2,15 @@
 //! port's file.
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $word:literal, $place:literal, $role:ident, [$($option:literal $says:literal,)*];)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $word:literal, $place:literal, $role:ident, [$($option:literal $says:literal,)*];
+    )+) => {
         /// A kind of port.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Kind { $($(#[$doc])* $name,)+ }
+        pub enum PortKind { $($(#[$doc])* $name,)+ }
 
-        impl Kind {
+        impl PortKind {
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
             /// The word before the colon.
@@ -50,6 +53,8 @@ kinds! {
     Packet = "packet", "INTERFACE", Interface, [
         "mode" "how frames leave: mmsg (a batch for each call) or ring (TX_RING)",
         "qdisc" "bypass (the default) or keep: whether the queueing discipline is passed by",
+        "launch" "auto, etf or fq: that queueing discipline, not this process, lets frames go at their times",
+        "priority" "the priority of sent frames, 0 to 15: which class of a queueing discipline they pass",
         "receive" "slots (a frame is seen at once; the default both ways) or blocks (cheapest; the default one way)",
         "slots" "frames that the receive ring holds",
         "stamps" "hardware or driver; without it the better that there is",
@@ -71,6 +76,15 @@ kinds! {
     Live = "live", "INTERFACE", Interface, [
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
+    /// Drivers of the system's libdpdk.
+    Dpdk = "dpdk", "DEVICE", Other, [
+        "eal" "more arguments for DPDK's EAL, separated by spaces: eal=-m 64 --no-huge",
+        "pages" "huge or none; by default huge pages if enough are free",
+        "library" "the folder with libdpdk, if it is not the system's",
+        "mtu" "the MTU to set on the device",
+        "promiscuous" "no: receive only frames to the device's own address",
+        "netns" "the network namespace of the interface behind a virtual device, as `ip netns` names it",
+    ];
     /// Sockets of the host's stack.
     Udp = "udp", "ADDRESS:PORT", Other, [
         "local" "the address to send from; for IPv6 in brackets",
@@ -81,7 +95,7 @@ kinds! {
     ];
     /// A network device of this host whose other end is this program.
     Tap = "tap", "INTERFACE", Interface, [
-        "mtu" "the MTU that the device is given",
+        "mtu" "the MTU to set on the device",
         "mac" "the MAC address that the device is given",
         "address" "the address that the device is given, with its prefix length: 198.18.0.1/24",
     ];
@@ -107,6 +121,8 @@ kinds! {
         "pcap" "of a simulation: a pcapng file with all that is on its wire, in simulated time",
         "program" "of a simulation: where the simulator is",
         "seed" "of a simulation: the number that decides what its memories hold at first",
+        "delay" "of a simulation with sessions (tare http): how long its own responder waits",
+        "answer" "of the same: bytes of a response, headers and body",
         "carrier" "no: its wire counts as up whatever the module says of it, as some PHYs do not tell",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
@@ -135,7 +151,7 @@ kinds! {
     ];
 }
 
-impl Kind {
+impl PortKind {
     /// Whether another port is behind it.
     pub fn wraps(self) -> bool {
         self.role() == Role::Wrapper
@@ -156,7 +172,7 @@ impl Kind {
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for PortKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.word())
     }

@@ -6,6 +6,7 @@
 //!   engine ─ transmit ─►│ packet  AF_PACKET                             │─► wire
 //!          ◄─ receive ──│ xdp     AF_XDP                                │◄─
 //!                       │ live    frames made by an XDP program         │
+//!                       │ dpdk    drivers of the system's libdpdk       │
 //!                       │ udp     sockets, the host's stack and all     │
 //!                       └ tap     this host's own stack                 ┘
 //!   fault, trace, record wrap any of them and are ports themselves
@@ -19,7 +20,9 @@ mod address;
 mod af_packet;
 mod af_xdp;
 mod auto;
+mod card_clock;
 mod counters;
+mod dpdk;
 mod error;
 mod fault;
 pub mod fpga;
@@ -34,6 +37,7 @@ mod ours;
 mod own_time;
 pub mod pcap;
 mod record;
+mod reserved;
 mod tap;
 mod trace;
 mod udp;
@@ -41,13 +45,15 @@ mod witness;
 
 pub use about::{Abilities, About, Choice, StampedBy};
 pub use address::Address;
+pub use card_clock::StampClock;
 pub use counters::{Counters, Drop, DropPlace, Faults};
 pub use error::{PortError, Why};
 pub use host::Host;
-pub use kinds::Kind;
-pub use open::{Direction, Wish, open};
+pub use kinds::PortKind;
+pub use open::{Direction, Wish, check, open};
 pub use ours::Match;
 pub use own_time::{Departed, OwnTime};
+pub use reserved::Reserved;
 
 use std::os::fd::BorrowedFd;
 use units::Picos;
@@ -189,10 +195,44 @@ pub trait Port: Send {
         Ok(0)
     }
 
+    /// The clock of the network card whose stamps are shown here, told by the wall clock, and how far they may
+    /// be off until now. This compares the two once more.
+    fn stamp_clock(&mut self) -> Option<StampClock> {
+        None
+    }
+
+    /// Receives up to `most` frames and has `to` send them without a copy, where both ports have buffers that
+    /// either can send; `None` where they have not, and whoever asks copies. What `to` has no room for waits
+    /// there, and nothing more is received until it has left.
+    ///
+    /// # Errors
+    /// As of `receive` and `transmit`.
+    fn pass_on(&mut self, to: &mut dyn Port, most: usize) -> Option<Result<Passed, PortError>> {
+        let _ = (to, most);
+        None
+    }
+
+    /// This port itself, for a port of the same kind that hands buffers over to it ([`Self::pass_on`]).
+    fn as_any(&mut self) -> Option<&mut dyn std::any::Any> {
+        None
+    }
+
     /// The way of making frames inside the port, if it has one (`live`).
     fn offload(&mut self) -> Option<&mut dyn Offload> {
         None
     }
+}
+
+/// What became of frames that a port passed on to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    pub arrived: u64,
+    pub forwarded: u64,
+    pub forwarded_bytes: u64,
+    /// Longer than the other port takes.
+    pub too_long: u64,
+    /// The other port had no link.
+    pub down: u64,
 }
 
 /// One instruction of classic BPF, as the kernel and libpcap lay it out.
@@ -270,6 +310,8 @@ pub struct Made {
     pub refused: u64,
     /// Frames since the last change of the rate (of this call, if there was none).
     pub since_change: u64,
+    /// Nanoseconds in which nothing was made, because a change of the rate put frames into other groups.
+    pub stood_ns: u64,
     /// Lateness of frames where there is a rate: bucket 0 counts those less than 2 ns late, bucket i those in
     /// [2^i, 2^(i+1)) ns.
     pub lateness_log2_ns: Vec<u64>,
@@ -277,7 +319,8 @@ pub struct Made {
     pub gap_errors: GapErrors,
 }
 
-/// |gap − requested gap| of frames with due times, one after another. (The first after a change of the rate has no gap.)
+/// |gap − requested gap| of frames with due times, one after another. (The first after a change of the rate has
+/// no gap.)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GapErrors {
     /// Bucket 0 counts those below 2 ns, bucket i those in [2^i, 2^(i+1)) ns.

@@ -14,6 +14,7 @@ mod copies;
 mod emit;
 mod fields;
 mod leg;
+mod orders;
 mod program;
 mod refused;
 mod state;
@@ -31,9 +32,10 @@ use bpf::{License, Program, ProgramKind};
 use copies::Copies;
 use fields::Numbering;
 use leg::{Leg, Watch};
+use orders::{batch, next_numbers, orders};
 use program::{Making, Obstacle};
 use refused::Watching;
-use state::{Orders, Pace, State};
+use state::State;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use units::{Picos, Rate};
@@ -41,11 +43,8 @@ use wire::signature::EPOCH_UNIX_NS;
 
 /// A page less what the kernel needs of it: headroom, its own notes, and what an sk_buff keeps behind the data.
 const LONGEST: usize = 3_408;
-/// Frames flushed at once when nothing has a due time.
-const BATCH: u32 = 64;
-/// Above this rate, frames with due times are handed over in groups: a flush each would be too slow.
-const GROUPED_GAP: Picos = Picos::from_nanos(400);
-const GROUP: u32 = 8;
+/// How often a leg that has not begun to make frames is looked at: so well is known how long nothing was made.
+const STANDING_LOOK: Duration = Duration::from_micros(200);
 /// Runs in one call where runs may pass without a frame.
 const ENDLESS: u32 = u32::MAX;
 
@@ -217,6 +216,9 @@ struct Call<'a> {
     asked_at: AtomicU64,
     before: u64,
     length: Option<usize>,
+    /// CLOCK_MONOTONIC nanoseconds at which the last leg ended, until the next one makes frames; else 0.
+    stands_since: AtomicU64,
+    stood_ns: AtomicU64,
 }
 
 /// Why a leg ended, beside having made everything.
@@ -266,6 +268,8 @@ impl Offload for LivePort {
             asked_at: AtomicU64::new(0),
             before: self.dropped_by_interface(),
             length: prepared.making.length,
+            stands_since: AtomicU64::new(0),
+            stood_ns: AtomicU64::new(0),
         };
         let _there = self.go_home()?;
         let cpu = leg::cpu_for(self.about.queue);
@@ -312,6 +316,7 @@ impl LivePort {
                 true => next - self.state.read(state::CHANGED_AT).min(next),
                 false => 0,
             },
+            stood_ns: call.stood_ns.load(Relaxed),
             lateness_log2_ns: self.state.lateness(),
             gap_errors: self.state.gap_errors(),
         }
@@ -362,6 +367,13 @@ impl LivePort {
         if call.order.stop.load(Relaxed) || left == Some(0) || self.is_done(call) {
             return Watch::End;
         }
+        // A leg that has begun has heard its orders.
+        if self.state.is_heard() {
+            let since = call.stands_since.swap(0, Relaxed);
+            if since > 0 {
+                call.stood_ns.fetch_add(now.saturating_sub(since), Relaxed);
+            }
+        }
         let made = self.made(call);
         if let Some(error) = self.failure(&made, &call.asked_at) {
             *ended = Ended::Failed(error);
@@ -372,6 +384,7 @@ impl LivePort {
             Next::Stop => return Watch::End,
             Next::Rate { rate: new, origin_monotonic_ns } => {
                 if batch(new) != batch(rate) || new.is_none() {
+                    call.stands_since.store(now, Relaxed);
                     *ended = Ended::Regrouped(new, origin_monotonic_ns);
                     return Watch::End;
                 }
@@ -380,7 +393,8 @@ impl LivePort {
                 self.state.order(&orders(call.order, next, end, new, origin_monotonic_ns));
             }
         }
-        Watch::Again(left.map_or(leg::LOOK, |left| leg::LOOK.min(Duration::from_nanos(left))))
+        let soon = if call.stands_since.load(Relaxed) > 0 { STANDING_LOOK } else { leg::LOOK };
+        Watch::Again(left.map_or(soon, |left| soon.min(Duration::from_nanos(left))))
     }
 
     fn is_done(&self, call: &Call<'_>) -> bool {
@@ -402,46 +416,6 @@ impl LivePort {
         }
         let errno = (self.state.read(state::ERROR) as u32 as i32).wrapping_neg();
         (made.refused == made.frames && errno > 0 && made.frames >= 16).then(|| self.refusal(errno))
-    }
-}
-
-fn orders(order: &Order<'_>, next: u64, end: u64, rate: Option<Rate>, origin_monotonic_ns: u64) -> Orders {
-    let pace = rate.map(|rate| Pace::new(rate, origin_monotonic_ns));
-    // What is due after the end of time is not made, however punctual the program is.
-    let within = match (rate, order.until_monotonic_ns) {
-        (Some(rate), Some(until)) => rate
-            .events_before(Picos::from_nanos(until.saturating_sub(origin_monotonic_ns)))
-            .saturating_add(next),
-        _ => u64::MAX,
-    };
-    Orders { end: end.min(within), pace }
-}
-
-fn batch(rate: Option<Rate>) -> u32 {
-    match rate {
-        None => BATCH,
-        Some(rate) if rate.gap() < GROUPED_GAP => GROUP,
-        Some(_) => 1,
-    }
-}
-
-/// The number of each stream's next frame, when the schedule is at `position`.
-fn next_numbers(template: &wire::Template, position: u64) -> Vec<u64> {
-    use wire::template::Turns;
-    let count = template.streams().len();
-    match template.turns() {
-        Turns::Only => vec![position; count],
-        Turns::Round(modulus) => {
-            let (round, turn) = modulus.split(position);
-            (0..count as u64).map(|stream| round + u64::from(stream < turn)).collect()
-        }
-        Turns::Pattern { entries, modulus, weights } => {
-            let (round, place) = modulus.split(position);
-            let before = |stream: usize| {
-                entries[..place as usize].iter().filter(|(of, _)| *of as usize == stream).count()
-            };
-            (0..count).map(|stream| round * u64::from(weights[stream]) + before(stream) as u64).collect()
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! From an address to an open port.
 
-use crate::{Address, Kind, Match, Port, PortError};
+use crate::interface::Interface;
+use crate::{Address, Match, Port, PortError, PortKind};
 
 /// What the opener wants of a port, beside its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,21 +99,39 @@ pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> 
     crate::namespace::within(address, || open_here(address, wish))
 }
 
+/// Whether a port could be opened as wished, as far as that can be told without opening one: its interface is
+/// there, and keeps launch times if they are asked for.
+///
+/// # Errors
+/// What opening it would say.
+pub fn check(address: &Address, wish: &Wish) -> Result<(), PortError> {
+    address.check()?;
+    if let Some(inner) = address.inner() {
+        return check(inner, wish);
+    }
+    crate::namespace::within(address, || match address.kind() {
+        PortKind::Packet => crate::af_packet::check(address, wish),
+        PortKind::Auto | PortKind::Xdp | PortKind::Live => Interface::find(address.place()).map(drop),
+        _ => Ok(()),
+    })
+}
+
 /// In the namespace of this thread.
 fn open_here(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     match address.kind() {
-        Kind::Mem => crate::mem::open(address, wish),
-        Kind::Pcap => crate::pcap::open(address, wish),
-        Kind::Udp => crate::udp::open(address, wish),
-        Kind::Tap => crate::tap::open(address, wish),
-        Kind::Fpga => crate::fpga::open(address, wish),
-        Kind::Fault => crate::fault::wrap(address, wish, behind(address, wish)?),
-        Kind::Record => crate::record::wrap(address, wish, behind(address, wish)?),
-        Kind::Trace => crate::trace::wrap(address, wish, behind(address, wish)?),
-        Kind::Auto => crate::auto::open(address, wish),
-        Kind::Packet => crate::af_packet::open(address, wish),
-        Kind::Xdp => crate::af_xdp::open(address, wish),
-        Kind::Live => crate::live::open(address, wish),
+        PortKind::Mem => crate::mem::open(address, wish),
+        PortKind::Pcap => crate::pcap::open(address, wish),
+        PortKind::Udp => crate::udp::open(address, wish),
+        PortKind::Tap => crate::tap::open(address, wish),
+        PortKind::Fpga => crate::fpga::open(address, wish),
+        PortKind::Fault => crate::fault::wrap(address, wish, behind(address, wish)?),
+        PortKind::Record => crate::record::wrap(address, wish, behind(address, wish)?),
+        PortKind::Trace => crate::trace::wrap(address, wish, behind(address, wish)?),
+        PortKind::Auto => crate::auto::open(address, wish),
+        PortKind::Packet => crate::af_packet::open(address, wish),
+        PortKind::Xdp => crate::af_xdp::open(address, wish),
+        PortKind::Live => crate::live::open(address, wish),
+        PortKind::Dpdk => crate::dpdk::open(address, wish),
     }
 }
 

@@ -37,13 +37,15 @@ pub struct Match {
     /// The first 96 bits, and the range of the last 32.
     v6: Option<([u32; 3], RangeInclusive<u32>)>,
     ports: RangeInclusive<u16>,
+    /// Nothing but TCP is ours: the host has the addresses, too.
+    segments_only: bool,
     vlan: Option<u16>,
 }
 
 impl Match {
     /// No addresses yet; all ports.
     pub const fn new(vlan: Option<u16>) -> Self {
-        Self { v4: None, v6: None, ports: 0..=u16::MAX, vlan }
+        Self { v4: None, v6: None, ports: 0..=u16::MAX, segments_only: false, vlan }
     }
 
     /// With these addresses.
@@ -63,6 +65,12 @@ impl Match {
     #[must_use]
     pub fn tcp_ports(self, ports: RangeInclusive<u16>) -> Self {
         Self { ports, ..self }
+    }
+
+    /// Only TCP: ARP, neighbour discovery, ICMP and all else stay the host's, which has the addresses, too.
+    #[must_use]
+    pub fn segments_only(self) -> Self {
+        Self { segments_only: true, ..self }
     }
 
     /// Where the network header begins.
@@ -92,7 +100,7 @@ impl Match {
             return Some(false);
         }
         match (half(frame, at - 2)?, &self.v4, &self.v6) {
-            (ARP, Some(own), _) => {
+            (ARP, Some(own), _) if !self.segments_only => {
                 frame.get(..at + 28)?;
                 Some(own.contains(&word(frame, at + 24)?) || own.contains(&word(frame, at + 14)?))
             }
@@ -102,8 +110,11 @@ impl Match {
                 let header = usize::from(frame[at] & 0x0f) * 4;
                 Some(
                     own.contains(&word(frame, at + 16)?) && {
-                        let is_segment = frame[at + 9] == TCP && is_first && !self.has_all_ports();
-                        !is_segment || self.ports.contains(&half(frame, at + header + 2)?)
+                        let is_segment = frame[at + 9] == TCP && is_first;
+                        match is_segment {
+                            true => self.has_port(frame, at + header + 2)?,
+                            false => !self.segments_only,
+                        }
                     },
                 )
             }
@@ -111,15 +122,26 @@ impl Match {
                 frame.get(..at + 40)?;
                 let next = frame[at + 6];
                 if self.has_v6(frame, at + 24)? {
-                    return Some(
-                        next != TCP || self.has_all_ports() || self.ports.contains(&half(frame, at + 42)?),
-                    );
+                    return Some(match next {
+                        TCP => self.has_port(frame, at + 42)?,
+                        _ => !self.segments_only,
+                    });
+                }
+                if self.segments_only {
+                    return Some(false);
                 }
                 frame.get(..at + 64)?;
                 Some(next == ICMPV6 && DISCOVERY.contains(&frame[at + 40]) && self.has_v6(frame, at + 48)?)
             }
             _ => Some(false),
         }
+    }
+
+    /// Of a segment whose port stands there. With all ports it may be cut off before that, as long as it need
+    /// not be a whole segment.
+    fn has_port(&self, frame: &[u8], at: usize) -> Option<bool> {
+        let any = self.has_all_ports() && !self.segments_only;
+        Some(any || self.ports.contains(&half(frame, at)?))
     }
 
     fn has_v6(&self, frame: &[u8], at: usize) -> Option<bool> {

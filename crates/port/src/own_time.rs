@@ -1,5 +1,5 @@
 //! Time of a port that keeps its own: the FPGA module's clock, which in a simulation has nothing to do with
-//! this host's.
+//! this host's; and the wall clock where the kernel keeps launch times (`packet:` with `launch`).
 //!
 //! ```text
 //!   own_time ─► now ─┐
@@ -11,7 +11,7 @@
 //! may be compared with each other, and with this host's clocks only where they are not simulated, and then to
 //! within [`OwnTime::bound`].
 
-use crate::Stamp;
+use crate::{Stamp, StampedBy};
 use units::Picos;
 
 /// The clock of a port that keeps its own time.
@@ -27,6 +27,10 @@ pub struct OwnTime {
     /// What one step of it lasts. Frames start at whole steps: a launch time between two of them is rounded
     /// down.
     pub tick: Picos,
+    /// Nothing delays a frame but those before it: one that left a step late was late.
+    pub is_exact: bool,
+    /// Who tells when frames left.
+    pub stamped: StampedBy,
     /// What it shows, asked anew.
     pub now: Stamp,
     /// `now` is that far from CLOCK_REALTIME at most, if it is not simulated.
@@ -47,6 +51,8 @@ pub struct Departed {
     pub rest: Picos,
     /// How much later than asked for that was: whole steps of the port's clock.
     pub late: Picos,
-    /// The wire had no link when this was told: it left into nothing.
+    /// The wire had no link when this was told: it left into nothing, or (if `missed`) was lost with the link.
     pub into_nothing: bool,
+    /// It never left: it was too late for its launch time, and was dropped.
+    pub missed: bool,
 }

@@ -9,6 +9,7 @@
 pub mod bytes;
 mod interface;
 mod only;
+mod packed;
 mod reader;
 mod rotation;
 mod source;

@@ -79,7 +79,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     Ok(Box::new(Udp {
         about,
         socket,
-        outgoing: Outgoing::new(longest, cuts),
+        outgoing: Outgoing::new(longest, cuts, peer.is_ipv6()),
         incoming: Incoming::new(longest, headers),
         counters: Counters::default(),
         lost: 0,

@@ -7,7 +7,8 @@
 //! ```
 
 use crate::about::About;
-use crate::{Counters, Departed, For, Frame, Instruction, Offload, OwnTime, Port, PortError, Slot, Stamp};
+use crate::{Counters, Departed, For, Frame, Instruction, Offload, OwnTime, Port, PortError, Slot};
+use crate::{Stamp, StampClock};
 use std::os::fd::BorrowedFd;
 use units::Picos;
 
@@ -122,6 +123,10 @@ impl<W: Witness> Port for Watched<W> {
 
     fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
         self.inner.own_time()
+    }
+
+    fn stamp_clock(&mut self) -> Option<StampClock> {
+        self.inner.stamp_clock()
     }
 
     fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {

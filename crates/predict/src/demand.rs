@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 /// How much is asked for at the most, in requests or frames a second.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum AskedRate {
     PerSecond(f64),
     /// A closed loop, or `--rate max`: as fast as port, target and generator let it.
     AsFastAsItGoes,
@@ -12,7 +12,7 @@ pub enum Asked {
     NotKnown(String),
 }
 
-impl Asked {
+impl AskedRate {
     pub const fn per_second(&self) -> Option<f64> {
         match self {
             Self::PerSecond(rate) => Some(*rate),
@@ -27,7 +27,7 @@ pub struct Demand {
     /// The subcommand: `http`, `send`, `pace`…
     pub command: &'static str,
     /// Of all threads together, at its highest.
-    pub rate: Asked,
+    pub rate: AskedRate,
     /// Seconds from the first departure to the last, warm-up included; `None` if the plan does not say.
     pub length_s: Option<f64>,
     /// Engine threads that the plan asks for; `None` leaves it to the program (a CPU less than there are).
@@ -36,6 +36,9 @@ pub struct Demand {
     pub cpus: Vec<u32>,
     pub requests: Option<RequestDemand>,
     pub frames: Option<FrameDemand>,
+    /// Addresses of the ports that frames leave by, and of those that they come in by.
+    pub leaves_by: Vec<String>,
+    pub comes_by: Vec<String>,
 }
 
 /// What requests need besides CPU.
@@ -87,15 +90,17 @@ pub struct FrameDemand {
 
 impl Demand {
     /// Of a command that sends nothing of its own accord.
-    pub fn passive(command: &'static str, length_s: Option<f64>, threads: u32) -> Self {
+    pub fn passive(command: &'static str, length_s: Option<f64>, threads: u32, comes_by: &str) -> Self {
         Self {
             command,
-            rate: Asked::NotKnown("it receives at whatever rate frames arrive".to_owned()),
+            rate: AskedRate::NotKnown("it receives at whatever rate frames arrive".to_owned()),
             length_s,
             threads: Some(threads),
             cpus: Vec::new(),
             requests: None,
             frames: None,
+            leaves_by: Vec::new(),
+            comes_by: vec![comes_by.to_owned()],
         }
     }
 

@@ -4,7 +4,7 @@
 //! needs more than there is will not be VALID, one that may need more is grey.
 
 use crate::{
-    Asked, Demand, Estimate, Figure, FrameDemand, GREY, Outlook, RequestDemand, Supply, TimeWaitReuse,
+    AskedRate, Demand, Estimate, Figure, FrameDemand, GREY, Outlook, RequestDemand, Supply, TimeWaitReuse,
 };
 
 /// How long the kernel keeps a closed connection's port (TCP_TIMEWAIT_LEN), and how long where it may be taken
@@ -34,6 +34,8 @@ pub(super) fn all(demand: &Demand, estimate: &Estimate, supply: &Supply) -> Vec<
         all.extend(tracked_requests(demand, requests, supply));
         all.extend(accept_queue(demand, requests, supply));
     }
+    let refused = supply.refused_ports.iter();
+    all.extend(refused.map(|why| figure("port", "", Outlook::Invalid, why.clone())));
     if let Some(frames) = &demand.frames {
         all.extend(tracked_frames(frames, supply));
         all.extend(queue(frames, supply));
@@ -83,11 +85,11 @@ fn rate(demand: &Demand, estimate: &Estimate) -> Figure {
     };
     let basis = estimate.basis();
     let asked = match &demand.rate {
-        Asked::PerSecond(asked) => *asked,
-        Asked::NotKnown(why) => {
+        AskedRate::PerSecond(asked) => *asked,
+        AskedRate::NotKnown(why) => {
             return unknown(format!("{why}; verdicts are VALID up to {} ({basis})", per_second(peak)));
         }
-        Asked::AsFastAsItGoes => {
+        AskedRate::AsFastAsItGoes => {
             let fastest = estimate.saturated_per_s().unwrap_or(peak);
             let says = format!(
                 "a closed loop reaches at most {} on this machine ({basis}); the run shows which of the two \
@@ -319,7 +321,7 @@ fn accept_queue(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> O
     let has = supply.accept_queue? as f64;
     // A closed loop opens them all at its start; an open loop as they are needed.
     let at_once = match demand.rate {
-        Asked::AsFastAsItGoes => f64::from(requests.connections),
+        AskedRate::AsFastAsItGoes => f64::from(requests.connections),
         _ => opened_per_s(demand, requests)?.min(f64::from(requests.connections)),
     };
     let outlook = if at_once <= has { Outlook::Valid } else { Outlook::Grey };

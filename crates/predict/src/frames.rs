@@ -1,15 +1,16 @@
 //! The demands of plans that deal in frames.
 
-use crate::{Asked, Demand, FrameDemand};
+use crate::requests::highest;
+use crate::{AskedRate, Demand, FrameDemand};
 use plan::packets::capture::{CapturePlan, CapturePlanFile, GapsPlan, GapsPlanFile};
 use plan::packets::forward::{ForwardPlan, ForwardPlanFile};
-use plan::packets::frames::{FrameSource, Frames};
+use plan::packets::frames::{FrameSource, Frames, StreamLoad};
 use plan::packets::pace::{PacePlan, PacePlanFile};
 use plan::packets::send::{Lengths, Pace, SendPlan, SendPlanFile};
 use plan::packets::sweep::{SweepPlan, SweepPlanFile};
 use plan::packets::{self, Command};
 use plan::{PlanError, PlanFile, Spin};
-use port::{Address, Kind};
+use port::{Address, PortKind};
 use std::path::Path;
 use units::Picos;
 use wire::template::{Sizes, Spec, StreamSpec};
@@ -41,15 +42,22 @@ impl Demand {
         if plan.receive.is_some() {
             frames.beside.push("the receiver on the same machine");
         }
-        let rate = asked(&plan.pace, frames.mean_size, plan.line_bps.or(speed));
+        let rate = match plan.pace {
+            Pace::Streams => of_streams(plan.look.loads()),
+            ref pace => asked(pace, frames.mean_size, plan.line_bps.or(speed)),
+        };
+        // A rate that changes does not say how long a number of frames takes.
+        let is_even = !matches!(plan.pace, Pace::Shape(_) | Pace::Streams);
         Self {
             command: "send",
-            length_s: ends(plan.duration, plan.frames, &rate),
+            length_s: ends(plan.duration, plan.frames.filter(|_| is_even), &rate),
             rate,
             threads: Some(plan.queues),
             cpus: plan.cpus.clone(),
             requests: None,
             frames: Some(frames),
+            leaves_by: vec![plan.port.clone()],
+            comes_by: plan.receive.iter().cloned().collect(),
         }
     }
 
@@ -65,10 +73,12 @@ impl Demand {
             command: "sweep",
             rate: asked(&plan.max, f64::from(smallest), plan.line_bps.or(speed)),
             length_s: None,
-            threads: Some(1),
+            threads: Some(if plan.bidirectional { 2 } else { 1 }),
             cpus: plan.cpus.clone(),
             requests: None,
             frames: Some(frames),
+            leaves_by: vec![plan.send.clone()],
+            comes_by: vec![plan.receive.clone()],
         }
     }
 
@@ -85,27 +95,32 @@ impl Demand {
             cpus: plan.cpus.clone(),
             requests: None,
             frames: Some(frames),
+            leaves_by: vec![plan.output.clone()],
+            comes_by: vec![plan.input.clone()],
         }
     }
 
     /// Of `tare capture`.
     pub fn of_capture(plan: &CapturePlan) -> Self {
-        Self::passive("capture", plan.duration.map(Picos::as_secs_f64), plan.queues)
+        Self::passive("capture", plan.duration.map(Picos::as_secs_f64), plan.queues, &plan.port)
     }
 
     /// Of `tare gaps`.
     pub fn of_gaps(plan: &GapsPlan) -> Self {
-        Self::passive("gaps", plan.duration.map(Picos::as_secs_f64), 1)
+        Self::passive("gaps", plan.duration.map(Picos::as_secs_f64), 1, &plan.port)
     }
 
     /// Of `tare forward`.
     pub fn of_forward(plan: &ForwardPlan) -> Self {
         match plan {
             ForwardPlan::Between(plan) => {
-                Self::passive("forward", plan.duration.map(Picos::as_secs_f64), plan.threads)
+                let length_s = plan.duration.map(Picos::as_secs_f64);
+                let leaves_by = plan.output.iter().cloned().collect();
+                Self { leaves_by, ..Self::passive("forward", length_s, plan.threads, &plan.input) }
             }
             ForwardPlan::Table(plan) => {
-                Self::passive("forward", None, plan.threads.iter().copied().max().unwrap_or(1))
+                let threads = plan.threads.iter().copied().max().unwrap_or(1);
+                Self { comes_by: Vec::new(), ..Self::passive("forward", None, threads, "") }
             }
         }
     }
@@ -135,10 +150,10 @@ fn of_port(port: &str, spins: bool) -> (FrameDemand, Option<u64>) {
 }
 
 /// The kinds that a port may turn out to be, as `auto` tries them.
-fn kinds(kind: Kind, spins: bool) -> Vec<&'static str> {
+fn kinds(kind: PortKind, spins: bool) -> Vec<&'static str> {
     match kind {
-        Kind::Auto if spins => vec![Kind::Packet.word()],
-        Kind::Auto => vec![Kind::Xdp.word(), Kind::Packet.word()],
+        PortKind::Auto if spins => vec![PortKind::Packet.word()],
+        PortKind::Auto => vec![PortKind::Xdp.word(), PortKind::Packet.word()],
         kind => vec![kind.word()],
     }
 }
@@ -223,39 +238,53 @@ fn numbers(path: &Path) -> impl Iterator<Item = f64> {
 }
 
 /// Frames a second that a pace comes to.
-fn asked(pace: &Pace, mean_size: f64, line_bps: Option<u64>) -> Asked {
+fn asked(pace: &Pace, mean_size: f64, line_bps: Option<u64>) -> AskedRate {
     let of_bits = |bits: f64, on_wire: bool| {
         let around = if on_wire { PREAMBLE_AND_GAP as f64 } else { 0.0 };
         let rate = bits / (8.0 * (mean_size + around));
         match rate.is_finite() {
-            true => Asked::PerSecond(rate),
-            false => Asked::NotKnown("frame sizes are not known in advance".to_owned()),
+            true => AskedRate::PerSecond(rate),
+            false => AskedRate::NotKnown("frame sizes are not known in advance".to_owned()),
         }
     };
     match pace {
-        Pace::Max => Asked::AsFastAsItGoes,
-        Pace::Frames(rate) => Asked::PerSecond(rate.as_per_second_f64()),
+        Pace::Max => AskedRate::AsFastAsItGoes,
+        Pace::Frames(rate) => AskedRate::PerSecond(rate.as_per_second_f64()),
         Pace::Bits { per_second, on_wire } => of_bits(*per_second as f64, *on_wire),
         Pace::Line { millionths } => match line_bps {
             Some(bps) => of_bits(bps as f64 * *millionths as f64 / 1e6, true),
-            None => Asked::NotKnown("the link speed is not known (--line)".to_owned()),
+            None => AskedRate::NotKnown("the link speed is not known (--line)".to_owned()),
         },
-        Pace::Gap(gap) => Asked::PerSecond(1.0 / gap.as_secs_f64()),
+        Pace::Gap(gap) => AskedRate::PerSecond(1.0 / gap.as_secs_f64()),
         Pace::Gaps(file) => {
             let (count, sum) = numbers(file).fold((0.0, 0.0), |(count, sum), gap| (count + 1.0, sum + gap));
             match sum > 0.0 {
-                true => Asked::PerSecond(count * 1e9 / sum),
-                false => Asked::NotKnown("the file of gaps cannot be read".to_owned()),
+                true => AskedRate::PerSecond(count * 1e9 / sum),
+                false => AskedRate::NotKnown("the file of gaps cannot be read".to_owned()),
             }
         }
+        Pace::Shape(shape) => highest(shape, None),
+        Pace::Streams => AskedRate::NotKnown("each stream has a rate of its own".to_owned()),
         Pace::Replay { .. } => {
-            Asked::NotKnown("the times of a capture file are read only during the run".to_owned())
+            AskedRate::NotKnown("the times of a capture file are read only during the run".to_owned())
         }
     }
 }
 
+/// The highest rates of all streams together.
+fn of_streams(loads: &[StreamLoad]) -> AskedRate {
+    let mut sum = 0.0;
+    for load in loads {
+        match asked(&load.pace, f64::NAN, None) {
+            AskedRate::PerSecond(rate) => sum += rate,
+            _ => return AskedRate::NotKnown("a stream's rate in bits is not known in frames".to_owned()),
+        }
+    }
+    AskedRate::PerSecond(sum)
+}
+
 /// Seconds until the plan's time or its number of frames is over.
-fn ends(duration: Option<Picos>, frames: Option<u64>, rate: &Asked) -> Option<f64> {
+fn ends(duration: Option<Picos>, frames: Option<u64>, rate: &AskedRate) -> Option<f64> {
     let by_frames = frames.zip(rate.per_second()).map(|(frames, rate)| frames as f64 / rate);
     [duration.map(Picos::as_secs_f64), by_frames].into_iter().flatten().reduce(f64::min)
 }
@@ -283,6 +312,18 @@ mod tests {
         assert_eq!(rate("gap = 13560").unwrap() as u64, 73_746);
         assert_eq!(rate("rate = \"50%\"\nline = \"1G\"").unwrap() as u64, 744_047);
         assert_eq!(rate("rate = \"max\""), None);
+        // At its highest.
+        assert_eq!(rate("ramp = \"1k..90k:10s\""), Some(9e4));
+    }
+
+    #[test]
+    fn streams_are_as_fast_as_all_of_them() {
+        let rate = |second: &str| {
+            let streams = format!("[[frames.stream]]\nrate = \"20k\"\n[[frames.stream]]\n{second}\n");
+            demand(&format!("[send]\nport = \"packet:veth0\"\n{streams}")).rate.per_second()
+        };
+        assert_eq!(rate("stages = \"1k:1s,5k:2s\""), Some(25_000.0));
+        assert_eq!(rate("rate = \"1gbit\""), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Plan ─► Demand ──────────┐
-//!   Profile ─► Capability ───┼─► Forecast { VALID │ grey │ INVALID │ not known, and every figure it is made from }
+//!   Profile ─► Capability ───┼─► Forecast { VALID │ grey │ INVALID │ not known, and every figure behind it }
 //!   /proc, /sys ─► Supply ───┘
 //! ```
 //!
@@ -22,7 +22,7 @@ mod requests;
 mod supply;
 
 pub use curve::Estimate;
-pub use demand::{Asked, Demand, FrameDemand, RequestDemand};
+pub use demand::{AskedRate, Demand, FrameDemand, RequestDemand};
 pub use supply::{Conntrack, Supply, TimeWaitReuse};
 
 use profile::{Profile, Refused};

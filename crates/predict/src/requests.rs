@@ -1,7 +1,7 @@
 //! The demand of a plan for HTTP.
 
-use crate::{Asked, Demand, RequestDemand};
-use plan::{Body, Load, Plan, Shape, Source, TargetUrl};
+use crate::{AskedRate, Demand, RequestDemand};
+use plan::{Body, Load, Plan, RequestSource, Shape, TargetUrl};
 use station::Addresses;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ impl Demand {
     /// leaves open what it would have said.
     pub fn of_http(plan: &Plan) -> Self {
         let (rate, connections) = match &plan.load {
-            Load::Closed { connections } => (Asked::AsFastAsItGoes, Some(*connections)),
+            Load::Closed { connections } => (AskedRate::AsFastAsItGoes, Some(*connections)),
             Load::Open { arrivals, connections } => {
                 (highest(&arrivals.shape, plan.stop.duration), *connections)
             }
@@ -34,6 +34,8 @@ impl Demand {
             cpus: plan.engine.cpus.clone(),
             requests: Some(requests(plan, connections)),
             frames: None,
+            leaves_by: Vec::new(),
+            comes_by: Vec::new(),
         }
     }
 }
@@ -96,7 +98,7 @@ fn own_ports(via: &str) -> u64 {
 }
 
 /// The highest rate of a shape within `length`.
-fn highest(shape: &Shape, length: Option<Picos>) -> Asked {
+pub(crate) fn highest(shape: &Shape, length: Option<Picos>) -> AskedRate {
     let per_second = match shape {
         Shape::Constant(rate) | Shape::Poisson(rate) => rate.as_per_second_f64(),
         Shape::Ramp { from, to, over } => ramp(*from, *to, *over, length),
@@ -114,12 +116,12 @@ fn highest(shape: &Shape, length: Option<Picos>) -> Asked {
         Shape::Burst { size, every } => size.get() as f64 / every.as_secs_f64(),
         Shape::At(path) => {
             return recorded(path).map_or_else(
-                || Asked::NotKnown("the file of times cannot be read".to_owned()),
-                Asked::PerSecond,
+                || AskedRate::NotKnown("the file of times cannot be read".to_owned()),
+                AskedRate::PerSecond,
             );
         }
     };
-    Asked::PerSecond(per_second)
+    AskedRate::PerSecond(per_second)
 }
 
 /// A ramp that the run's end cuts off does not get to its top.
@@ -155,11 +157,13 @@ struct Urls {
 }
 
 impl Urls {
-    fn of(source: &Source) -> Self {
+    fn of(source: &RequestSource) -> Self {
         match source {
-            Source::Url(url) => Self::count(std::iter::once(url.clone())),
-            Source::Inline { requests, .. } => Self::count(requests.iter().map(|line| line.url.clone())),
-            Source::File { path, .. } => match std::fs::File::open(path) {
+            RequestSource::Url(url) => Self::count(std::iter::once(url.clone())),
+            RequestSource::Inline { requests, .. } => {
+                Self::count(requests.iter().map(|line| line.url.clone()))
+            }
+            RequestSource::File { path, .. } => match std::fs::File::open(path) {
                 Ok(file) => {
                     let lines = BufReader::new(file).lines().map_while(Result::ok);
                     Self::count(lines.take(LINES).filter_map(|line| url_in(&line)))
@@ -273,7 +277,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("urls");
         std::fs::write(&path, "# two\nhttp://a/\n{\"url\": \"https://b/\"}\n\n").unwrap();
-        let urls = Urls::of(&Source::File { path, order: plan::Order::Random });
+        let urls = Urls::of(&RequestSource::File { path, order: plan::LineOrder::Random });
         assert_eq!((urls.tls_share, urls.first_host.as_deref()), (0.5, Some("a")));
     }
 }

@@ -1,7 +1,7 @@
 //! Forecasts on numbers by hand.
 
 use crate::*;
-use profile::{Capability, Machine, Point};
+use profile::{Capability, Machine, Point, Refused};
 
 fn point(offered_per_s: f64, user_ns: f64, system_ns: f64, lateness_p99_ns: u64) -> Point {
     Point {
@@ -268,4 +268,24 @@ proptest::proptest! {
         proptest::prop_assert!((1_000.0..=2_000.0).contains(&found.user_ns));
         proptest::prop_assert!((4_000..=20_000).contains(&found.lateness_p99_ns));
     }
+}
+
+/// A port that cannot be opened: whatever the CPUs could do, it is no plan for this machine.
+#[test]
+fn a_port_that_is_not_there_makes_any_forecast_invalid() {
+    let plan = |port: &str| {
+        let text = format!("[send]\nport = \"{port}\"\nrate = \"1k\"\nframes = 10\n");
+        Demand::of_file(&text, "a plan").expect("a plan")
+    };
+    let refused = |port: &str| Supply::default().for_demand(&plan(port)).refused_ports;
+    assert_eq!(refused("mem:a"), Vec::<String>::new());
+    assert_eq!(refused("packet:lo"), Vec::<String>::new());
+    assert!(refused("fault,drop=1%:packet:nope0")[0].contains("nope0"));
+    // Loopback has no queue that keeps times.
+    assert!(refused("packet,launch=auto:lo")[0].contains("launch=auto"));
+    let demand = plan("packet:nope0");
+    let supply = Supply::default().for_demand(&demand);
+    let forecast = Forecast::of(&demand, Err(&Refused::None), &supply);
+    assert_eq!(forecast.outlook, Outlook::Invalid);
+    assert!(forecast.says.contains("nope0"), "{}", forecast.says);
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Latency over time                      title
-//! a p50  b p99                           legend: each line has its letter at its end, so that colour is not needed
+//! a p50  b p99                           legend: each line ends in its letter, so that colour is not needed
 //!  10 ms ┤      ⢀⠤⠒⠉⠉⠉⠒⠒⠤⢄       ⡠b
 //!   1 ms ┤⠤⠤⠤⠤⠒⠁            ⠉⠒⠒⠒⠒⠊ a
 //!        └────────────────────────

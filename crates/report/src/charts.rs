@@ -82,7 +82,7 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
     // Without a limit on connections all lateness is the generator's own.
     let own_differs =
         |bin: &Bin| bin.row.own_lateness_p99_ns.is_some_and(|own| Some(own) != bin.row.lateness_p99_ns);
-    let has_own = timeline.bins.iter().any(own_differs);
+    let has_own = timeline.bins.iter().any(|bin| own_differs(bin));
     let caption = match noun(result) {
         "frame" => "From the moment a frame was due until it left.",
         _ => "From the moment a request was due until it left. It is part of the latency below.",
@@ -149,7 +149,7 @@ pub fn heat(timeline: &Timeline, result: &RunResult) -> Chart {
         to: bin.row.t_s + bin.row.length_s,
         cells: bin.heat.clone(),
     };
-    let columns: Vec<HeatColumn> = timeline.bins.iter().map(column).collect();
+    let columns: Vec<HeatColumn> = timeline.bins.iter().map(|bin| column(bin)).collect();
     let cells = || columns.iter().flat_map(|column| &column.cells);
     over_time(
         timeline,
@@ -343,9 +343,9 @@ pub fn phases(timeline: &Timeline, result: &RunResult) -> Chart {
         Chart {
             id: "phases".into(),
             title: "Phases over time (medians)".into(),
-            caption: "Where the time goes: the median of each phase, on each other. Look-up, connect and handshake are \
-                      of the connections that were opened in that step; a request on an open connection has only the \
-                      last two."
+            caption: "Where the time goes: the medians of the phases, stacked. Look-up, connect and handshake cover \
+                      the connections opened in that step; a request on an open connection has only the last \
+                      two phases."
                 .into(),
             unit: Unit::Time,
             body: Body::Stacked(series.filter(|series| !series.is_empty()).collect()),
@@ -446,7 +446,7 @@ fn points(timeline: &Timeline, of: impl Fn(&Interval) -> Option<f64>) -> Vec<Poi
         to: bin.row.t_s + bin.row.length_s,
         y: of(&bin.row).filter(|value| value.is_finite()),
     };
-    timeline.bins.iter().map(point).collect()
+    timeline.bins.iter().map(|bin| point(bin)).collect()
 }
 
 fn time_points(timeline: &Timeline, of: impl Fn(&Interval) -> Option<u64>) -> Vec<Point> {
@@ -467,7 +467,7 @@ mod tests {
             heat: Vec::new(),
             exact: true,
         };
-        Timeline { bins: rows.into_iter().enumerate().map(bin).collect(), merged: 1 }
+        Timeline { bins: rows.into_iter().enumerate().map(|row| bin(row).into()).collect(), merged: 1 }
     }
 
     #[test]

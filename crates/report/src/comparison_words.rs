@@ -169,10 +169,10 @@ pub fn method(comparison: &Comparison) -> Option<String> {
     };
     (tested(Family::Means) || tested(Family::Percentiles)).then(|| {
         format!(
-            "Means by Welch's t of the trials, percentiles by the ranks of the trials (Mann–Whitney). The interval holds the \
-             true change with a confidence of {}, of this figure alone; p is how often chance alone shows as much, adjusted for all \
-             figures of all sides (Holm). What is found goes by p: so an interval without 0 may stand beside 'no difference \
-             shown'.",
+            "Means are compared by Welch's t-test of the trials, percentiles by the ranks of the trials \
+             (Mann–Whitney). The interval contains the true change with a confidence of {}, for this figure \
+             alone; p is how often chance alone would show as much, adjusted for all figures and sides (Holm). \
+             The finding depends on p, so an interval that excludes 0 may stand next to 'no difference shown'.",
             words::share(comparison.confidence)
         )
     })

@@ -3,7 +3,9 @@
 use crate::chart::{Axis, Body, Chart, Point, Scale, Series, Tone, Unit};
 use crate::words::{self, count, counted, time_f64};
 use store::RunResult;
-use store::packets::{Cell, Column, GapReport, PacketReport, PortReport, ReceivedReport, Spread, Table};
+use store::packets::{
+    Cell, Column, GapReport, PacketReport, PortReport, ReceivedReport, ScriptReport, Spread, Table,
+};
 
 /// What one departure of this run is called.
 pub fn noun(result: &RunResult) -> &'static str {
@@ -71,7 +73,7 @@ pub fn received(received: &ReceivedReport) -> Vec<String> {
     let mut parts = vec![format!("{} with a signature", count(received.signed))];
     parts.push(format!("{} lost on the way", count(received.lost)));
     parts.extend(part(received.lost_here, "lost by this machine itself"));
-    parts.extend(part(received.outstanding, "may still come"));
+    parts.extend(part(received.outstanding, "may still arrive"));
     parts.extend(part(received.duplicated, "twice"));
     parts.extend(part(received.reordered, "out of order"));
     parts.extend(part(received.corrupted, "damaged"));
@@ -108,12 +110,39 @@ pub fn tables(report: &PacketReport) -> Vec<Table> {
     {
         table.notes.push(gaps.caliper_line());
     }
+    tables.extend(report.script.as_ref().map(script));
     tables.extend(report.tables.iter().cloned());
     tables.extend(report.received.as_ref().filter(|received| received.one_way_ns.count > 0).map(one_way));
     tables.extend((!report.sizes.is_empty()).then(|| sizes(report)));
     tables.extend((!report.flows.is_empty()).then(|| flows(report)));
     tables.extend((!report.changes.is_empty()).then(|| changes(report)));
     tables
+}
+
+fn script(script: &ScriptReport) -> Table {
+    let figures = [
+        script.calls as f64,
+        script.frames as f64,
+        script.time_ns as f64,
+        script.time_ns as f64 / script.frames.max(1) as f64,
+        script.longest_ns as f64,
+        script.late as f64,
+    ];
+    let how = if script.compiled { "compiled by LuaJIT" } else { "interpreted by LuaJIT" };
+    Table {
+        key: "script".to_owned(),
+        title: format!("Script {}", script.name),
+        columns: columns(&[
+            ("calls", "count"),
+            ("frames", "count"),
+            ("time", "ns"),
+            ("per frame", "ns"),
+            ("longest call", "ns"),
+            ("late by it", "count"),
+        ]),
+        rows: vec![figures.map(Cell::Figure).to_vec()],
+        notes: vec![format!("{how}; its time is the sending threads', and so part of their lateness")],
+    }
 }
 
 fn columns(all: &[(&str, &str)]) -> Vec<Column> {
@@ -193,17 +222,29 @@ fn flows(report: &PacketReport) -> Table {
 }
 
 fn changes(report: &PacketReport) -> Table {
+    let has_first = report.changes.iter().any(|change| change.first_frame.is_some());
     let row = |change: &store::packets::Change| {
-        let words =
-            [&change.what, &change.from, &change.to, &change.by].map(|word| Cell::Words(word.clone()));
-        std::iter::once(Cell::Words(format!("{:.3} s", change.at_s))).chain(words).collect()
+        let words = [&change.what, &change.from, &change.to].map(|word| Cell::Words(word.clone()));
+        let first = change.first_frame.map_or(Cell::Nothing, |first| Cell::Figure(first as f64));
+        std::iter::once(Cell::Words(format!("{:.3} s", change.at_s)))
+            .chain(has_first.then_some(first))
+            .chain(words)
+            .chain(std::iter::once(Cell::Words(change.by.clone())))
+            .collect()
     };
+    let mut named = vec![("after", ""), ("first frame", "count"), ("what", ""), ("from", ""), ("to", "")];
+    named.retain(|(name, _)| has_first || *name != "first frame");
+    named.push(("by", ""));
+    let unlisted = report.changes_unlisted > 0;
     Table {
         key: "changes".to_owned(),
         title: "Changed by hand".to_owned(),
-        columns: columns(&[("after", ""), ("what", ""), ("from", ""), ("to", ""), ("by", "")]),
+        columns: columns(&named),
         rows: report.changes.iter().map(row).collect(),
-        notes: Vec::new(),
+        notes: unlisted
+            .then(|| format!("{} are not listed", words::counted(report.changes_unlisted, "more change")))
+            .into_iter()
+            .collect(),
     }
 }
 

@@ -39,6 +39,7 @@ mod scale;
 mod spark;
 mod style;
 mod svg;
+mod sweep_charts;
 mod text;
 mod trials;
 pub mod weighing;

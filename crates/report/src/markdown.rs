@@ -1,7 +1,9 @@
 //! A summary in GitHub's Markdown: for a pull request, a job's summary (`$GITHUB_STEP_SUMMARY`) or a wiki.
 
+use crate::frames;
 use crate::words::{self, count};
 use store::Distribution;
+use store::packets::Cell;
 use store::schema::{Criterion, RunResult, Word};
 use units::OutcomeClass;
 
@@ -15,6 +17,7 @@ pub fn markdown(result: &RunResult) -> String {
     thresholds(&mut page, result);
     figures(&mut page, result);
     times(&mut page, result);
+    frames(&mut page, result);
     outcomes(&mut page, result);
     names(&mut page, result);
     notes(&mut page, result);
@@ -127,7 +130,7 @@ fn figures(page: &mut String, result: &RunResult) {
         ("rate offered", words::rate(rate.offered_per_s)),
         ("rate achieved", format!("{}{achieved}", words::rate(rate.achieved_per_s))),
         ("over", words::seconds(rate.duration_s)),
-        ("requests offered", count(totals.offered)),
+        (if result.packets.is_some() { "frames offered" } else { "requests offered" }, count(totals.offered)),
         ("done", count(totals.done)),
         ("failed", count(totals.failed)),
         ("missed", count(totals.missed)),
@@ -139,6 +142,30 @@ fn figures(page: &mut String, result: &RunResult) {
     ];
     let rows = figures.map(|(name, value)| vec![name.to_owned(), value]);
     table(page, &["load", ">"], &rows);
+}
+
+/// The tables of a run of frames, but for those that list each trial.
+fn frames(page: &mut String, result: &RunResult) {
+    let all = result.packets.as_ref().map(frames::tables).unwrap_or_default();
+    for one in all.iter().filter(|table| table.key != "trials") {
+        line(page, &format!("### {}", plain(&one.title)));
+        line(page, "");
+        let is_words =
+            |place: usize| one.rows.iter().any(|row| matches!(row.get(place), Some(Cell::Words(_))));
+        let heads: Vec<String> = (one.columns.iter().enumerate())
+            .map(|(place, column)| {
+                format!("{}{}", if is_words(place) { "" } else { ">" }, plain(&column.name))
+            })
+            .collect();
+        let cells = |row: &Vec<Cell>| -> Vec<String> {
+            row.iter()
+                .zip(&one.columns)
+                .map(|(cell, column)| plain(&frames::cell(cell, &column.unit)))
+                .collect()
+        };
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        table(page, &heads, &one.rows.iter().take(MOST_NAMES).map(cells).collect::<Vec<_>>());
+    }
 }
 
 fn times(page: &mut String, result: &RunResult) {
@@ -240,6 +267,26 @@ fn again(page: &mut String, result: &RunResult) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_sweep_found_is_in_it_and_each_trial_is_not() {
+        use store::packets::{Column, PacketReport, Table};
+        let table = |key: &str| Table {
+            key: key.into(),
+            title: format!("The {key}"),
+            columns: vec![Column { name: "a|b".into(), unit: "ns".into() }, Column::default()],
+            rows: vec![vec![Cell::Figure(1_500.0), Cell::Words("found".into())]],
+            ..Table::default()
+        };
+        let packets =
+            PacketReport { tables: vec![table("resets"), table("trials")], ..PacketReport::default() };
+        let page = markdown(&RunResult { packets: Some(packets), ..RunResult::default() });
+        assert!(
+            page.contains("### The resets\n\n| a\\|b |  |\n| --: | --- |\n| 1.50 µs | found |\n"),
+            "{page}"
+        );
+        assert!(page.contains("frames offered") && !page.contains("The trials"), "{page}");
+    }
 
     #[test]
     fn nothing_in_a_cell_is_markup() {

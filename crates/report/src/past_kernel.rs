@@ -15,7 +15,7 @@ pub fn tcp(result: &RunResult) -> Vec<String> {
         (tcp.unsent, "frames given up, as the port had no room"),
         (lost, "frames lost by the port"),
         (tcp.bad_frames.values().sum(), "bad frames"),
-        (tcp.second_hole, "dropped behind a second hole"),
+        (tcp.too_many_holes, "dropped behind too many holes"),
         (tcp.window_stalls, "waits for the target's window"),
         (tcp.no_port, "without a port"),
     ];

@@ -3,9 +3,9 @@
 //! ```text
 //! title, caption
 //! legend: a button for each series
-//! ┌ y labels ┬──────────── plot ────────────┐   The plot is an SVG stretched to any width; all text is HTML beside
-//! │          │  lines, bars, cells, grid    │   it, so that it is as legible on a phone as on a wide screen.
-//! └──────────┴─────────── x labels ─────────┘
+//! ┌ y labels ┬──────────── plot ────────────┐   The plot is an SVG stretched to any width; all text is HTML
+//! │          │  lines, bars, cells, grid    │   beside it, so that it is as legible on a phone as on a wide
+//! └──────────┴─────────── x labels ─────────┘   screen.
 //! table, folded: every value, exactly
 //! ```
 //!

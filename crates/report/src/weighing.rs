@@ -25,6 +25,10 @@ pub use tables::{markdown, text};
 use crate::words;
 use store::weighing::{Claim, Packets, Stamps};
 
+/// Where a figure would be, and what is said if no trial counts.
+const NONE: &str = "–";
+const NO_FIGURES: &str = "no trial counts, so there are no figures; the remarks say why";
+
 /// Nanoseconds as microseconds, as the study gives them.
 fn micros(nanos: f64) -> String {
     let micros = nanos / 1e3;
@@ -79,6 +83,9 @@ fn name(port: &str, size: usize) -> String {
 
 /// Why 1/t is not the rate that was achieved.
 fn why_they_differ(found: &Packets) -> String {
+    if found.overall.trials == 0 {
+        return NO_FIGURES.to_owned();
+    }
     let (theory, achieved) = (found.theoretical_per_s, found.peak.rate_per_s.estimate);
     let waits = "t, from hand-over to stamp, includes waiting (for the CPU, a lock, a queue)";
     if theory >= achieved {

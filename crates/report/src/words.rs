@@ -135,6 +135,11 @@ pub fn share(share: f64) -> String {
     format!("{text} %")
 }
 
+/// The same of what may be below zero: `-9.5 %`.
+pub fn signed_share(value: f64) -> String {
+    if value < 0.0 { format!("-{}", share(-value).trim_start_matches("< ")) } else { share(value) }
+}
+
 /// A value of a criterion or threshold in its unit.
 pub fn in_unit(value: f64, unit: &str) -> String {
     match unit {
@@ -236,6 +241,7 @@ const fn failure(cause: Cause) -> &'static str {
         Cause::FramingLength => "the response's length is wrong",
         Cause::FramingChunk => "a chunk of the response is wrong",
         Cause::FramingUnasked => "bytes that no request asked for",
+        Cause::FramingHole => "headers out of order, which the module does not read",
         Cause::BodyTruncated => "TLS ended without close_notify, so the body may be cut off",
         Cause::PipelineClosed => "behind a request with which the connection closed",
         Cause::ReuseClosed => "the idle connection was closed as the request left",
@@ -248,6 +254,7 @@ const fn failure(cause: Cause) -> &'static str {
         Cause::SocketOther => "another error of the socket",
         Cause::LinkDown => "the interface was down or gone",
         Cause::PortRefused => "the port took it, and it did not leave",
+        Cause::PortLate => "too late for its launch time, and dropped",
         Cause::FrameTooLong => "longer than the interface takes",
     }
 }
@@ -341,7 +348,8 @@ pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
 pub fn printable(text: &str) -> String {
     let is_odd = |letter: char| {
         letter.is_control()
-            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     text.chars().map(|letter| if is_odd(letter) { '·' } else { letter }).collect()
 }

@@ -1,6 +1,6 @@
 //! A plan in words, for the head of the summary.
 
-use plan::{Arrivals, Load, Plan, Shape, Source};
+use plan::{Arrivals, Load, Plan, RequestSource, Shape};
 use report::{count, counted};
 use units::{Fraction, Picos};
 
@@ -11,9 +11,9 @@ pub fn target(plan: &Plan) -> String {
 
 fn whole_target(plan: &Plan) -> String {
     match &plan.source {
-        Source::Url(url) => url.clone(),
-        Source::File { path, .. } => format!("URLs of {}", path.display()),
-        Source::Inline { requests, .. } => match requests.as_slice() {
+        RequestSource::Url(url) => url.clone(),
+        RequestSource::File { path, .. } => format!("URLs of {}", path.display()),
+        RequestSource::Inline { requests, .. } => match requests.as_slice() {
             [one] => one.url.clone(),
             [first, rest @ ..] => format!("{} and {}", first.url, counted(rest.len() as u64, "more request")),
             [] => String::new(),

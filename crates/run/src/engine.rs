@@ -10,11 +10,14 @@ use crate::watching::Watching;
 use crate::weighed::Weighed;
 use clock::{Agreement, HostClock};
 use measure::{
-    Asked, Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings, Tapped,
+    AskedArrivals, Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings,
+    SimulatedTime, Tapped,
 };
 use os::peers::Peers;
 use plan::Limits;
+use port::interface::LinkWatch;
 use schedule::{Control, Halt};
+use std::sync::Arc;
 use store::secrets;
 use store::{Measured, RunResult};
 use units::{Instant, Picos, Rate};
@@ -59,6 +62,8 @@ pub struct Brief {
     pub own_tcp: bool,
     /// Where the run's connections go.
     pub peers: Peers,
+    /// The interface of the port over which they go, where the kernel does not carry them.
+    pub link: Option<Arc<LinkWatch>>,
     pub spins: bool,
     /// CPUs that threads are pinned to; empty leaves it to the kernel.
     pub cpus: Vec<u32>,
@@ -71,6 +76,8 @@ pub struct Brief {
     pub has_frames: bool,
     /// All times are a simulation's.
     pub simulated: bool,
+    /// Of requests, whose target may live in another time.
+    pub target_time: Option<SimulatedTime>,
     /// What this machine was weighed at; looked up before the start.
     pub weighed: Weighed,
 }
@@ -95,9 +102,9 @@ impl Brief {
             threads: self.threads,
             gaps: matches!(self.load_loop, Loop::Open { .. }),
             asked: match (self.load_loop, self.poisson) {
-                (_, Some(rate)) => Asked::Poisson(rate),
-                (Loop::Open { gap: Some(gap) }, None) => Asked::Even(gap),
-                _ => Asked::Other,
+                (_, Some(rate)) => AskedArrivals::Poisson(rate),
+                (Loop::Open { gap: Some(gap) }, None) => AskedArrivals::Even(gap),
+                _ => AskedArrivals::Other,
             },
             answered: !self.has_frames,
             simulated: self.simulated,
@@ -145,6 +152,8 @@ impl Brief {
             sinks: seen.sinks,
             weighed: self.weighed.load.clone(),
             own_tcp: self.own_tcp,
+            port_failed: seen.failed,
+            simulated: self.target_time,
             frames: self.has_frames.then(|| seen.frames.unwrap_or_default()),
         }
     }
@@ -165,6 +174,8 @@ impl Brief {
 pub struct Seen {
     pub agreement: Option<Agreement>,
     pub sinks: Option<measure::SinkLoss>,
+    /// The engine could not go on.
+    pub failed: bool,
     pub frames: Option<FrameConditions>,
 }
 

@@ -1,6 +1,12 @@
 //! From a plan file of frames to an exit status: each command's job, made from its plan.
+//!
+//! ```text
+//! file ─ ready ─► Ready (the plan holds, nothing is open) ─┬─ carry_out ─► Status, with all that is printed
+//!                                                          └─ quietly ───► Finished, for a program of others
+//! ```
 
-use crate::frames_engine::carry_out;
+use crate::frames_engine::{self, carry_out};
+use crate::load::Finished;
 use crate::options::Options;
 use crate::status::{Failure, Status};
 use anyhow::anyhow;
@@ -16,7 +22,6 @@ use packet::send::SendJob;
 use packet::sweep::SweepJob;
 use packet::{Job, PacketError, lists};
 use plan::LimitsFile;
-use plan::packets::Command;
 use plan::packets::capture::{
     CapturePlan, CapturePlanFile, GapsPlan, GapsPlanFile, KeepPlan, RequestedPlan, Rotate,
 };
@@ -24,91 +29,136 @@ use plan::packets::forward::{BackWay, BetweenPlan, ForwardPlan, ForwardPlanFile,
 use plan::packets::pace::PacePlanFile;
 use plan::packets::send::SendPlanFile;
 use plan::packets::sweep::SweepPlanFile;
+use plan::packets::{Command, PacketPlan};
 use port::Address;
 use port::pcap::Rotation;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Runs a plan file of frames; `more` adds to its limits.
+/// Makes a job from the run's clock: what it opens, it opens then.
+type Prepare = Box<dyn FnOnce(HostClock) -> Result<Box<dyn Job>, Failure> + Send>;
+
+/// A plan of frames in which nothing is wrong but what only files and ports know.
+pub struct Ready {
+    plan: PacketPlan,
+    prepare: Prepare,
+}
+
+impl Ready {
+    fn new(
+        plan: PacketPlan,
+        prepare: impl FnOnce(HostClock) -> Result<Box<dyn Job>, Failure> + Send + 'static,
+    ) -> Self {
+        Self { plan, prepare: Box::new(prepare) }
+    }
+
+    /// The canonical text of the plan.
+    pub fn to_toml(&self) -> String {
+        self.plan.to_toml()
+    }
+
+    /// Runs it and prints what is wanted.
+    ///
+    /// # Errors
+    /// Nothing could be sent.
+    pub(crate) fn carry_out(self, options: &Options) -> Result<Status, Failure> {
+        match carry_out(self.prepare, &self.plan, Vec::new(), options) {
+            Err(failure) if is_unreachable(&failure) => {
+                let _ = failure.report();
+                Ok(Status::Run(measure::ExitStatus::Unreachable))
+            }
+            other => other,
+        }
+    }
+
+    /// Runs it and keeps the result; prints no summary.
+    ///
+    /// # Errors
+    /// Nothing could be sent.
+    pub(crate) fn quietly(self, options: &Options) -> Result<Finished, Failure> {
+        frames_engine::quietly(self.prepare, &self.plan, options)
+    }
+}
+
+/// Whether nobody answered where the frames should go.
+pub(crate) fn is_unreachable(failure: &Failure) -> bool {
+    matches!(failure.cause(), Some(PacketError::Unreachable(_)))
+}
+
+/// Reads a plan file of frames; `more` adds to its limits.
 ///
 /// # Errors
-/// The plan is wrong, or nothing could be sent.
-pub fn of_toml(
+/// The plan is wrong.
+pub fn ready(
     command: Command,
     text: &str,
     name: &str,
     more: impl FnOnce(&mut LimitsFile),
     options: &Options,
-) -> Result<Status, Failure> {
+) -> Result<Ready, Failure> {
     macro_rules! read {
-        ($kind:ty, $run:ident) => {{
+        ($kind:ty, $ready:expr) => {{
             let mut file = <$kind>::from_toml(text, name).map_err(Failure::wrong)?;
             more(&mut file.limits);
-            $run(&file, options)
+            $ready(&file)
         }};
     }
     match command {
-        Command::Send => read!(SendPlanFile, send),
-        Command::Pace => read!(PacePlanFile, pace),
-        Command::Capture => read!(CapturePlanFile, capture),
-        Command::Gaps => read!(GapsPlanFile, gaps),
-        Command::Forward => read!(ForwardPlanFile, forward),
-        Command::Sweep => read!(SweepPlanFile, sweep),
+        Command::Send => read!(SendPlanFile, ready_send),
+        Command::Pace => read!(PacePlanFile, ready_pace),
+        Command::Capture => read!(CapturePlanFile, ready_capture),
+        Command::Gaps => read!(GapsPlanFile, ready_gaps),
+        Command::Forward => read!(ForwardPlanFile, |file| ready_forward(file, options)),
+        Command::Sweep => read!(SweepPlanFile, ready_sweep),
     }
 }
 
 /// `tare send`.
 ///
 /// # Errors
-/// See [`of_toml`].
+/// The plan is wrong, or nothing could be sent.
 pub fn send(file: &SendPlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packet) = file.resolve().map_err(Failure::wrong)?;
-    let mut is_unreachable = false;
-    let outcome = carry_out(
-        |clock| match SendJob::prepare(plan, clock) {
-            Ok(job) => Ok(Box::new(job) as Box<dyn Job>),
-            Err(error) => {
-                is_unreachable = matches!(error, PacketError::Unreachable(_));
-                Err(Failure::wrong(error))
-            }
-        },
-        &packet,
-        Vec::new(),
-        options,
-    );
-    match outcome {
-        Err(failure) if is_unreachable => {
-            let _ = failure.report();
-            Ok(Status::Run(measure::ExitStatus::Unreachable))
-        }
-        other => other,
-    }
+    ready_send(file)?.carry_out(options)
+}
+
+fn ready_send(file: &SendPlanFile) -> Result<Ready, Failure> {
+    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
+    Ok(Ready::new(packets, |clock| {
+        let job = SendJob::prepare(plan, clock).map_err(Failure::wrong)?;
+        Ok(Box::new(job))
+    }))
 }
 
 /// `tare pace`.
 ///
 /// # Errors
-/// See [`of_toml`].
+/// The plan is wrong, or nothing could be sent.
 pub fn pace(file: &PacePlanFile, options: &Options) -> Result<Status, Failure> {
+    ready_pace(file)?.carry_out(options)
+}
+
+fn ready_pace(file: &PacePlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
+    Ok(Ready::new(packets, move |clock| {
         let job = PaceJob::prepare(&plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+        Ok(Box::new(job))
+    }))
 }
 
 /// `tare capture`.
 ///
 /// # Errors
-/// See [`of_toml`].
+/// The plan is wrong, or nothing could be sent.
 pub fn capture(file: &CapturePlanFile, options: &Options) -> Result<Status, Failure> {
+    ready_capture(file)?.carry_out(options)
+}
+
+fn ready_capture(file: &CapturePlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
+    Ok(Ready::new(packets, move |clock| {
         let job = Capture::open(capture_settings(&plan)?, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+        Ok(Box::new(job))
+    }))
 }
 
 fn capture_settings(plan: &CapturePlan) -> Result<Settings, Failure> {
@@ -141,14 +191,17 @@ fn keeping(file: &KeepPlan) -> Keeping {
 /// `tare gaps`.
 ///
 /// # Errors
-/// See [`of_toml`].
+/// The plan is wrong, or nothing could be sent.
 pub fn gaps(file: &GapsPlanFile, options: &Options) -> Result<Status, Failure> {
+    ready_gaps(file)?.carry_out(options)
+}
+
+fn ready_gaps(file: &GapsPlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
+    Ok(Ready::new(packets, move |clock| {
         let job = Capture::open(gap_settings(&plan)?, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+        Ok(Box::new(job))
+    }))
 }
 
 fn gap_settings(plan: &GapsPlan) -> Result<Settings, Failure> {
@@ -171,8 +224,12 @@ fn gap_settings(plan: &GapsPlan) -> Result<Settings, Failure> {
 /// `tare forward`.
 ///
 /// # Errors
-/// See [`of_toml`].
+/// The plan is wrong, or nothing could be sent.
 pub fn forward(file: &ForwardPlanFile, options: &Options) -> Result<Status, Failure> {
+    ready_forward(file, options)?.carry_out(options)
+}
+
+fn ready_forward(file: &ForwardPlanFile, options: &Options) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
     // Rules are read before anything is opened; a plan that is only printed needs none.
     let path = match &plan {
@@ -183,13 +240,11 @@ pub fn forward(file: &ForwardPlanFile, options: &Options) -> Result<Status, Fail
         Some(path) if !options.print_plan => Some(read_rules(path)?),
         _ => None,
     };
-    let prepare = |clock| match &plan {
-        ForwardPlan::Between(plan) => between(plan, rules, clock),
-        ForwardPlan::Table(plan) => {
-            Ok(Box::new(TableJob::new(speed_plan(plan, rules), clock)) as Box<dyn Job>)
-        }
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+    let heeds_signals = options.host.is_none();
+    Ok(Ready::new(packets, move |clock| match &plan {
+        ForwardPlan::Between(plan) => between(plan, rules, heeds_signals, clock),
+        ForwardPlan::Table(plan) => Ok(Box::new(TableJob::new(speed_plan(plan, rules), clock))),
+    }))
 }
 
 fn read_rules(path: &Path) -> Result<Rules, Failure> {
@@ -200,12 +255,17 @@ fn read_rules(path: &Path) -> Result<Rules, Failure> {
     Rules::parse(&text, &name).map_err(Failure::wrong)
 }
 
-fn between(plan: &BetweenPlan, rules: Option<Rules>, clock: HostClock) -> Result<Box<dyn Job>, Failure> {
+fn between(
+    plan: &BetweenPlan,
+    rules: Option<Rules>,
+    heeds_signals: bool,
+    clock: HostClock,
+) -> Result<Box<dyn Job>, Failure> {
     let rules = rules.map(|rules| RuleSource {
         rules,
         file: plan.rules.clone(),
         every: plan.reload_every,
-        signal: hang_up(),
+        signal: heeds_signals.then(hang_up).flatten(),
     });
     let setup = ForwardSetup {
         rules,
@@ -250,12 +310,15 @@ fn speed_plan(plan: &TablePlan, rules: Option<Rules>) -> SpeedPlan {
 /// `tare sweep`.
 ///
 /// # Errors
-/// See [`of_toml`].
+/// The plan is wrong, or nothing could be sent.
 pub fn sweep(file: &SweepPlanFile, options: &Options) -> Result<Status, Failure> {
+    ready_sweep(file)?.carry_out(options)
+}
+
+fn ready_sweep(file: &SweepPlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
+    Ok(Ready::new(packets, move |clock| {
         let job = SweepJob::prepare(&plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+        Ok(Box::new(job))
+    }))
 }

@@ -1,7 +1,7 @@
 //! A command that deals in frames, from its job to an exit status: the same arrow as every load.
 
 use crate::engine::{Brief, Driven, MakeRecorders};
-use crate::load;
+use crate::load::{self, Finished};
 use crate::options::{Options, Output};
 use crate::progress::Shown;
 use crate::status::{Failure, Status, complain};
@@ -9,15 +9,16 @@ use crate::terminal::print_all;
 use crate::watching::Watching;
 use crate::weighed::Weighed;
 use clock::HostClock;
-use measure::packets::PacketReport;
+use measure::packets::{PacketReport, PortReport};
 use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals};
 use os::peers::Peers;
 use packet::ctl::{Keys, Server};
-use packet::{Control, Facts, Findings, Job, Running};
+use packet::{Facts, Findings, Job, JobControl, Running};
 use plan::packets::{Command, PacketPlan};
 use port::DropPlace;
 use predict::Demand;
 use schedule::Halt;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use store::RunResult;
@@ -50,13 +51,23 @@ pub fn carry_out(
     )
 }
 
+/// The same without anything that is printed.
+pub fn quietly(
+    prepare: impl FnOnce(HostClock) -> Result<Box<dyn Job>, Failure>,
+    plan: &PacketPlan,
+    options: &Options,
+) -> Result<Finished, Failure> {
+    let prepare = |clock| Ok(Box::new(Frames::new(prepare(clock)?, plan, clock, false)) as Box<dyn Driven>);
+    load::drive(prepare, Vec::new(), options)
+}
+
 /// A packet job, as load.rs drives it.
 struct Frames {
     brief: Brief,
     facts: Facts,
     job: Option<Box<dyn Job>>,
     running: Option<Running>,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
     clock: HostClock,
     findings: Findings,
     /// Flags of the command that advice may name.
@@ -74,7 +85,7 @@ impl Frames {
             facts,
             job: Some(job),
             running: None,
-            control: Arc::new(Control::default()),
+            control: Arc::new(JobControl::default()),
             clock,
             findings: Findings::default(),
             flags: flags(plan.command),
@@ -122,11 +133,12 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         whole: facts.length,
         threads: facts.threads.max(1) as u16,
         load_loop,
-        poisson: None,
+        poisson: facts.poisson,
         parallel: None,
         source_addresses: 1,
         own_tcp: false,
         peers: Peers::default(),
+        link: None,
         spins: facts.spins,
         cpus: Vec::new(),
         io: facts.target.clone(),
@@ -134,6 +146,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         steerable: Err("change its rate with tare ctl, or with + and -"),
         has_frames: true,
         simulated: facts.time.is_some_and(|time| time.simulated),
+        target_time: None,
         weighed: weighed(plan),
     }
 }
@@ -183,16 +196,26 @@ impl Driven for Frames {
         &self.control
     }
 
-    fn steer(&self, _: &Watching, _: Instant) {}
+    fn steer(&self, _: &Watching, _: Instant) {
+        // On a terminal, the line of progress stands where this goes.
+        let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+        self.control.said().iter().for_each(|line| complain(&format!("{clear}tare: {line}")));
+    }
 
     fn steered(&self, _: Instant) -> Option<String> {
         let mut changes = self.control.changes();
         // A mark is a question: the load stays as it is.
         changes.retain(|change| change.what != "mark");
         let last = changes.last()?;
-        let more = match changes.len() {
+        let unlisted = self.control.unlisted();
+        let more = match changes.len() as u64 + unlisted {
             1 => String::new(),
-            all => format!(" ({} in all)", report::counted(all as u64, "change")),
+            all if unlisted > 0 => format!(
+                " ({} in all, of which {} are not listed)",
+                report::counted(all, "change"),
+                report::count(unlisted)
+            ),
+            all => format!(" ({} in all)", report::counted(all, "change")),
         };
         Some(format!("changed by hand: {} {} after {:.3} s{more}", last.what, last.to, last.at_s))
     }
@@ -202,6 +225,7 @@ impl Driven for Frames {
             self.findings = running.join();
         }
         self.findings.report.command = self.brief.engine.to_owned();
+        self.findings.report.changes_unlisted = self.control.unlisted();
         // Keys and socket are for a run that goes on.
         self.keys = None;
         self.server = None;
@@ -209,10 +233,11 @@ impl Driven for Frames {
 
     fn frame_conditions(&self) -> Option<FrameConditions> {
         let gap = self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3);
-        let port_failed = self.control.halt() == Halt::Failed;
+        let known = conditions(&self.findings, gap);
+        let port_failed = self.control.halt() == Halt::Failed && !known.script_failed;
         let simulated = self.brief.simulated;
         let (flags, no_spin) = (self.flags, self.facts.no_spin.clone());
-        Some(FrameConditions { port_failed, simulated, flags, no_spin, ..conditions(&self.findings, gap) })
+        Some(FrameConditions { port_failed, simulated, flags, no_spin, ..known })
     }
 
     fn tell(&self, result: &mut RunResult, _: &RunTotals) {
@@ -265,7 +290,7 @@ impl Frames {
 /// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no
 /// loss of ours.
 fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
-    let PacketReport { ports, gaps, handed_over, received, .. } = &findings.report;
+    let PacketReport { ports, gaps, handed_over, received, script, .. } = &findings.report;
     let lost = |is_there: fn(DropPlace) -> bool| -> u64 {
         let drops = ports.iter().flat_map(|port| &port.drops);
         let counted = drops.filter(|drop| DropPlace::of_key(&drop.place).is_some_and(is_there));
@@ -279,18 +304,42 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         outstanding: received.as_ref().map_or(0, |received| received.outstanding),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
+        card_clocks_ns: card_clocks_ns(ports),
+        one_way_p50_ns: received
+            .as_ref()
+            .filter(|one| one.one_way_ns.count > 0)
+            .map(|one| one.one_way_ns.p50),
         receiver_drops: lost(DropPlace::is_after_arrival),
         received: ports.iter().map(|port| port.received).sum(),
         transmit_drops: lost(DropPlace::is_before_sending),
         invalid_trials: findings.invalid_trials,
+        script_late: script.as_ref().map(|script| script.late),
+        script_failed: script.as_ref().is_some_and(|script| script.failed.is_some()),
         ..FrameConditions::default()
     }
+}
+
+/// How far times of the cards' clocks may be off, of the worst that sent and the worst that received together.
+fn card_clocks_ns(ports: &[PortReport]) -> Option<f64> {
+    let worst = |role: &str| {
+        let of_role = ports.iter().filter(|port| (port.role == "out") == (role == "out"));
+        // One that stamped nothing told nothing.
+        let told = of_role.filter(|port| port.received == 0 || !is_unused(port));
+        told.filter_map(|port| port.clock.as_ref()).map(|clock| clock.bound_ns).max()
+    };
+    let (sent, received) = (worst("out"), worst("in"));
+    (sent.is_some() || received.is_some())
+        .then(|| (sent.unwrap_or(0) as f64) + (received.unwrap_or(0) as f64))
+}
+
+fn is_unused(port: &PortReport) -> bool {
+    port.clock.as_ref().is_some_and(|clock| clock.unstamped >= port.received)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::packets::{PlaceCount, PortReport};
+    use measure::packets::{CardClockReport, PlaceCount};
 
     #[test]
     fn only_what_we_lost_ourselves_counts_against_us() {
@@ -309,5 +358,20 @@ mod tests {
         let conditions = conditions(&findings, Some(1_000.0));
         assert_eq!((conditions.receiver_drops, conditions.transmit_drops, conditions.received), (7, 2, 200));
         assert_eq!(conditions.requested_gap_ns, Some(1_000.0));
+        assert_eq!(conditions.card_clocks_ns, None);
+    }
+
+    #[test]
+    fn clocks_of_two_cards_are_as_far_apart_as_both_may_be_off() {
+        let port = |role: &str, bound_ns| PortReport {
+            role: role.to_owned(),
+            clock: Some(CardClockReport { bound_ns, ..CardClockReport::default() }),
+            ..PortReport::default()
+        };
+        assert_eq!(card_clocks_ns(&[port("out", 200), port("out", 300), port("in", 40)]), Some(340.0));
+        assert_eq!(card_clocks_ns(&[port("in", 40), PortReport::default()]), Some(40.0));
+        let clock = CardClockReport { bound_ns: 1_000, unstamped: 7, ..CardClockReport::default() };
+        let unused = PortReport { received: 7, clock: Some(clock), ..port("in", 0) };
+        assert_eq!(card_clocks_ns(&[unused]), None, "all its frames have the kernel's stamps");
     }
 }

@@ -1,5 +1,6 @@
 //! The HTTP engine, as load.rs drives it.
 
+use crate::by_module;
 use crate::describe;
 use crate::engine::{Brief, Driven, MakeRecorders};
 use crate::past_kernel;
@@ -8,7 +9,7 @@ use crate::watching::{self, Watching};
 use crate::weighed::Weighed;
 use clock::HostClock;
 use http::{Engine, Facts, Notes, Running};
-use measure::{Choice, Loop, RunTotals};
+use measure::{Choice, Label, Loop, RunTotals, SimulatedTime};
 use plan::{Load, Plan, Shape};
 use predict::Demand;
 use schedule::Control;
@@ -30,9 +31,11 @@ pub struct Http {
 }
 
 impl Http {
-    /// Opens everything the plan names. Nothing is sent.
-    pub fn prepare(plan: Plan, clock: HostClock) -> Result<Self, Failure> {
+    /// Opens everything the plan names. Nothing is sent. `is_hosted`: in a program of others, which goes on
+    /// after the run.
+    pub fn prepare(plan: Plan, clock: HostClock, is_hosted: bool) -> Result<Self, Failure> {
         let engine = Engine::prepare(plan.clone(), clock).map_err(Failure::wrong)?;
+        let engine = if is_hosted { engine.with_shared_descriptors() } else { engine };
         let mut facts = engine.facts();
         // In a short file each URL is a name.
         facts.groups.iter_mut().for_each(|name| *name = secrets::in_urls(name));
@@ -57,6 +60,10 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         why: why.to_owned(),
     };
     let own_tcp = plan.connection.via.is_some();
+    let target_time = facts.simulated.map(|is_apart| match is_apart {
+        true => SimulatedTime::Apart,
+        false => SimulatedTime::Shared,
+    });
     Brief {
         engine: "http",
         plan_text: plan.to_toml(),
@@ -80,6 +87,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         source_addresses: if own_tcp { 0 } else { plan.connection.source_ips.len().max(1) as u64 },
         own_tcp,
         peers: facts.peers.clone(),
+        link: engine.link().map(Arc::new),
         spins: facts.spin,
         cpus: plan.engine.cpus.clone(),
         io: format!("{}: {}", facts.io.name(), facts.io.reason),
@@ -97,8 +105,13 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
             .collect(),
         steerable: engine.steerable(),
         has_frames: false,
-        simulated: false,
-        weighed: Weighed::look(&Demand::of_http(plan)),
+        simulated: target_time.is_some(),
+        target_time,
+        // What this machine can bear says nothing of the module.
+        weighed: match target_time {
+            Some(_) => Weighed::default(),
+            None => Weighed::look(&Demand::of_http(plan)),
+        },
     }
 }
 
@@ -239,6 +252,12 @@ impl Driven for Http {
         result.notes.extend(sent_again(&self.notes));
         if let Some(account) = &self.notes.tcp {
             past_kernel::tell(account, result);
+        }
+        if let Some(module) = &self.notes.module {
+            by_module::tell(module, result);
+        }
+        if self.brief.simulated {
+            result.labels.push(Label::SimulatedTime);
         }
         debug_assert_eq!(self.facts.groups, self.brief.names);
         result.notes.extend(self.notes.details.iter().cloned());

@@ -7,19 +7,23 @@
 //!              │                                       │
 //!              └─ who watches: progress, live, sinks ◄─┘
 //! trials: the same command in processes of its own, again and again
+//! hosted: a run within a program of others
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod by_module;
 mod ci_reports;
 mod describe;
 mod engine;
 pub mod frames;
 mod frames_engine;
+pub mod hosted;
 mod http_engine;
 pub mod interrupt;
 pub mod limits;
 mod load;
+mod loaded;
 mod named_runs;
 mod options;
 mod past_kernel;
@@ -33,7 +37,8 @@ mod watching;
 mod weighed;
 
 pub use load::{Finished, load, quietly};
+pub use loaded::Loaded;
 pub use named_runs::Scratch;
-pub use options::{Live, Options, Output};
+pub use options::{Host, Live, Options, Output};
 pub use progress::Shown;
 pub use status::{Failure, Status, complain, said_once};

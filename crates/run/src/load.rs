@@ -91,12 +91,13 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
 
 /// Runs the plan and keeps the result; prints no summary.
 pub fn quietly(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
-    let prepare = |clock| Ok(Box::new(Http::prepare(plan, clock)?) as Box<dyn Driven>);
+    let is_hosted = options.host.is_some();
+    let prepare = |clock| Ok(Box::new(Http::prepare(plan, clock, is_hosted)?) as Box<dyn Driven>);
     drive(prepare, notes.iter().map(ToString::to_string).collect(), options)
 }
 
 /// Drives an engine to its end and keeps the result.
-fn drive(
+pub fn drive(
     prepare: impl FnOnce(HostClock) -> Result<Box<dyn Driven>, Failure>,
     notes: Vec<String>,
     options: &Options,

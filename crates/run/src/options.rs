@@ -2,6 +2,10 @@
 
 use crate::progress::Shown;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::SyncSender;
+use store::schema::Interval;
 
 /// What is to be done with the result.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,19 @@ pub struct Options {
     pub junit: Option<PathBuf>,
     pub markdown: Option<PathBuf>,
     pub live: Live,
+    /// The program that the run is part of, if that is not the `tare` command.
+    pub host: Option<Host>,
+}
+
+/// A program that a run is part of. Its signals are its own, and it hears of the run instead of a terminal.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// What stands as the command in the result; what the program was called with is none of ours.
+    pub name: &'static str,
+    /// Ends the run when it is set, as Ctrl-C ends a command.
+    pub stop: Arc<AtomicBool>,
+    /// Gets each interval when it has ended; the run never waits for room there.
+    pub rows: SyncSender<Interval>,
 }
 
 /// How a run is shown while it goes on, as it was typed.

@@ -61,6 +61,14 @@ fn notes(account: &Account) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if let Some(ports) = &account.place.shared {
+        notes.push(format!(
+            "the addresses of --via are this host's: connections left from their ports {} to {}, which its \
+             kernel left to them, and its own went on beside them",
+            ports.start(),
+            ports.end()
+        ));
+    }
     let station = &account.station;
     if station.merged > 0 {
         notes.push(format!(
@@ -93,6 +101,7 @@ mod tests {
             why_mac: "as given",
             mtu: 1_500,
             host_forwards: false,
+            shared: None,
         };
         let (figures, station, port) = Default::default();
         Account { place, figures, station, port }

@@ -33,6 +33,11 @@ impl Failure {
         Self(error.into())
     }
 
+    /// What was wrong, if it was an error of this kind.
+    pub fn cause<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+
     /// What was wrong.
     pub fn into_error(self) -> anyhow::Error {
         self.0

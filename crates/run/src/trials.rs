@@ -12,7 +12,7 @@ mod order;
 
 pub use child::{as_trial, is_trial};
 pub use count::{Trials, Wanted};
-pub use order::Order;
+pub use order::TurnOrder;
 
 use crate::interrupt;
 use crate::status::{Failure, complain};
@@ -34,11 +34,11 @@ use tempfile::TempDir;
 
 /// Everything that a group is asked to be.
 #[derive(Debug)]
-pub struct Asked {
+pub struct TrialsRequest {
     /// The words of each side's command, without the program.
     pub sides: Vec<Vec<OsString>>,
     pub trials: Trials,
-    pub order: Order,
+    pub order: TurnOrder,
     pub seed: u64,
     pub out: Option<PathBuf>,
     pub save: bool,
@@ -66,7 +66,7 @@ enum End {
 }
 
 /// Runs the trials, tells what they came to, and says how the process shall end.
-pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
+pub fn run(asked: &TrialsRequest) -> Result<ExitCode, Failure> {
     let started = clock::wall_time();
     let rounds = asked.trials.rounds()?;
     asked.sides.iter().try_for_each(|side| no_file_twice(side))?;
@@ -116,7 +116,7 @@ enum Place {
 }
 
 impl Place {
-    fn make(asked: &Asked, name: &str) -> Result<Self, Failure> {
+    fn make(asked: &TrialsRequest, name: &str) -> Result<Self, Failure> {
         if !asked.save {
             let scratch = TempDir::with_prefix("tare-trials-");
             return Ok(Self::Scratch(
@@ -147,7 +147,7 @@ impl Place {
 }
 
 struct Work<'a> {
-    asked: &'a Asked,
+    asked: &'a TrialsRequest,
     name: String,
     place: Place,
     stop: Arc<AtomicBool>,

@@ -43,6 +43,8 @@ impl Halt {
 /// A change of the load that all threads make at the same point of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadChange {
+    /// How many were asked for before it.
+    pub number: usize,
     pub at: Instant,
     pub action: Action,
 }
@@ -51,12 +53,33 @@ pub struct LoadChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Rate(Rate),
+    /// Of one of several streams.
+    RateOf {
+        stream: u32,
+        rate: Rate,
+    },
     /// As fast as it goes.
     Max,
-    /// Frame size, FCS included.
-    Size(usize),
+    /// Other frames: those that whoever asked for the change has kept under this number.
+    Look(usize),
     Pause,
     Resume,
+}
+
+/// A change, and what threads tell of it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    change: LoadChange,
+    first: First,
+}
+
+/// The number from which a change holds, as threads tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    Untold,
+    At(u64),
+    /// There is no one number: each thread has its own.
+    Differs,
 }
 
 /// There were too many changes already.
@@ -78,7 +101,7 @@ pub struct Control {
     why: Mutex<Option<String>>,
     stop: AtomicBool,
     may_change: AtomicBool,
-    changes: Mutex<Vec<LoadChange>>,
+    changes: Mutex<Vec<Asked>>,
     /// How many changes there are, for threads to see at a glance.
     told: AtomicUsize,
 }
@@ -167,20 +190,39 @@ impl Control {
     /// # Errors
     /// There were too many changes already.
     pub fn change(&self, action: Action, now: Instant) -> Result<LoadChange, TooManyChanges> {
+        self.change_all(&[action], now)?.pop().ok_or(TooManyChanges)
+    }
+
+    /// All of these at one time, or none.
+    ///
+    /// # Errors
+    /// There were too many changes already.
+    pub fn change_all(&self, actions: &[Action], now: Instant) -> Result<Vec<LoadChange>, TooManyChanges> {
         let mut changes = lock(&self.changes);
-        if changes.len() >= MOST_CHANGES {
+        if changes.len() + actions.len() > MOST_CHANGES {
             return Err(TooManyChanges);
         }
-        let at = changes.last().map_or(Instant::EPOCH, |last| last.at).max(now + self.lead);
-        let change = LoadChange { at, action };
-        changes.push(change);
+        let at = self.from(changes.last(), now);
+        let numbered = (changes.len()..).zip(actions);
+        let all: Vec<_> =
+            numbered.map(|(number, action)| LoadChange { number, at, action: *action }).collect();
+        changes.extend(all.iter().map(|change| Asked { change: *change, first: First::Untold }));
         self.told.store(changes.len(), Ordering::Release);
-        Ok(change)
+        Ok(all)
+    }
+
+    /// When a change takes effect that is asked for now.
+    pub fn would_hold_from(&self, now: Instant) -> Instant {
+        self.from(lock(&self.changes).last(), now)
+    }
+
+    fn from(&self, last: Option<&Asked>, now: Instant) -> Instant {
+        last.map_or(Instant::EPOCH, |last| last.change.at).max(now + self.lead)
     }
 
     /// Whether the last change has not taken effect yet.
     pub fn is_changing(&self, now: Instant) -> bool {
-        lock(&self.changes).last().is_some_and(|last| last.at > now)
+        lock(&self.changes).last().is_some_and(|last| last.change.at > now)
     }
 
     /// The first change that a thread has not made which has made `seen`. Costs one load where there is none.
@@ -189,12 +231,31 @@ impl Control {
         if self.told.load(Ordering::Acquire) <= seen {
             return None;
         }
-        lock(&self.changes).get(seen).copied()
+        lock(&self.changes).get(seen).map(|asked| asked.change)
+    }
+
+    /// A thread says from which departure on a change holds.
+    pub fn holds_from(&self, change: &LoadChange, first: u64) {
+        if let Some(asked) = lock(&self.changes).get_mut(change.number) {
+            asked.first = match asked.first {
+                First::At(known) if known != first => First::Differs,
+                First::Differs => First::Differs,
+                _ => First::At(first),
+            };
+        }
+    }
+
+    /// The departure from which on a change holds, if all threads that told of it say the same.
+    pub fn first_of(&self, change: &LoadChange) -> Option<u64> {
+        match lock(&self.changes).get(change.number)?.first {
+            First::At(first) => Some(first),
+            First::Untold | First::Differs => None,
+        }
     }
 
     /// Every rate that the load was changed to so far, in order.
     pub fn rates(&self) -> Vec<Change> {
-        lock(&self.changes).iter().filter_map(|change| change.rate()).collect()
+        lock(&self.changes).iter().filter_map(|asked| asked.change.rate()).collect()
     }
 }
 
@@ -223,8 +284,9 @@ mod tests {
         let faster = Rate::per_second(110).unwrap();
         let rate = Action::Rate(faster);
         assert_eq!(control.change_after(0), None);
+        assert_eq!(control.would_hold_from(at(1_000)), at(1_050));
         let first = control.change(rate, at(1_000)).unwrap();
-        assert_eq!(first, LoadChange { at: at(1_050), action: rate });
+        assert_eq!(first, LoadChange { number: 0, at: at(1_050), action: rate });
         assert!(control.is_changing(at(1_049)) && !control.is_changing(at(1_050)));
         // Asked for by a thread whose clock was read earlier: it is not before the first.
         assert_eq!(control.change(Action::Pause, at(990)).unwrap().at, at(1_050));
@@ -234,6 +296,24 @@ mod tests {
             control.change(Action::Resume, at(n)).unwrap();
         }
         assert!(control.change(Action::Pause, at(9)).unwrap_err().to_string().contains("1024 times"));
+    }
+
+    #[test]
+    fn several_changes_hold_from_one_departure_or_none_is_made() {
+        let control = Control::of_threads_that_sleep(Picos::from_millis(10));
+        let rate = Action::RateOf { stream: 1, rate: Rate::per_second(7).unwrap() };
+        let both = control.change_all(&[Action::Look(3), rate], at(100)).unwrap();
+        assert!(both.iter().all(|change| change.at == at(150)) && both[1].number == 1);
+        assert_eq!(control.first_of(&both[0]), None);
+        control.holds_from(&both[0], 15);
+        control.holds_from(&both[0], 15);
+        assert_eq!(control.first_of(&both[0]), Some(15), "two threads that agree");
+        control.holds_from(&both[0], 16);
+        control.holds_from(&both[0], 15);
+        assert_eq!((control.first_of(&both[0]), control.first_of(&both[1])), (None, None));
+        let many = vec![Action::Pause; MOST_CHANGES - 1];
+        assert_eq!(control.change_all(&many, at(200)), Err(TooManyChanges));
+        assert_eq!(control.change_after(2), None);
     }
 
     #[test]

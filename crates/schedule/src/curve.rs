@@ -4,13 +4,18 @@ use crate::search::first_without;
 use crate::{Schedule, Share};
 use units::{Departure, Instant, Picos};
 
-/// The whole of a shape, before it is shared out.
+/// The whole of a shape, before it is shared out: due times by number.
 pub trait Curve: Send {
     /// Offset of the n-th departure from the origin, never descending. `Picos::MAX` means never.
     fn due(&self, n: u64) -> Picos;
 
     /// About how many are due before `end`: a guess from which the search starts.
     fn roughly_before(&self, end: Picos) -> u64;
+
+    /// How many of the first `most` departures have their due time strictly before `end`.
+    fn before(&self, end: Picos, most: u64) -> u64 {
+        count_before(self, end).min(most)
+    }
 }
 
 /// How many departures have their due time strictly before `end`.

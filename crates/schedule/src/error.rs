@@ -23,6 +23,8 @@ pub enum ScheduleError {
     PeriodTooFull,
     #[error("{what} is zero; give one above zero")]
     Zero { what: &'static str },
+    #[error("recorded times cannot be looked up by number")]
+    NotByNumber,
     #[error("cannot read {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error("{} is not a regular file; every thread reads it for itself, so it must be one", path.display())]

@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_an_independent_program() {
-        // Python 3, with mix() as in tests/shares.rs; 1 000/s, 10 %, seed 42:
+        // Python 3, with mix() as in tests/all/shares.rs; 1 000/s, 10 %, seed 42:
         //   s=mix(42^mix(2)); d=lambda n: n*10**9
         //   for n in range(6):
         //     p=mix(s+(n+1)*0x9e3779b97f4a7c15&M)>>32; p=p-2**32 if p>=2**31 else p

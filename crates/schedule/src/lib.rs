@@ -12,10 +12,11 @@
 //! | step | `step.rs` | closed form, exact |
 //! | burst | `burst.rs` | closed form, exact |
 //! | sine | `sine.rs` | inverse of the cumulative count; exact at whole periods |
-//! | Poisson | `poisson.rs` | a seeded sum with its remainder carried |
+//! | Poisson | `poisson.rs` | a seeded sum with its remainder carried (`drawn.rs`: by number) |
 //! | recorded | `recorded.rs` | read from a file line by line |
 //!
-//! While a run goes on, [`Control`] tells its threads of changes, and when to stop.
+//! [`Merge`] makes one schedule of several. While a run goes on, [`Control`] tells its threads of changes,
+//! and when to stop.
 //!
 //! The first five know any due time by its number, so skipping the rest of a schedule takes no time. All of
 //! them give the same times on every machine: integers, and IEEE 754 operations that are rounded correctly.
@@ -26,9 +27,11 @@ mod burst;
 mod constant;
 mod control;
 mod curve;
+mod drawn;
 mod error;
 mod jitter;
 mod line;
+mod merge;
 mod poisson;
 mod ramp;
 mod random;
@@ -44,10 +47,12 @@ mod step;
 mod stream;
 
 pub use control::{Action, Control, Halt, LoadChange, TooManyChanges};
+pub use curve::Curve;
 pub use error::ScheduleError;
+pub use merge::{Merge, Part, Turn};
 pub use rates::{expected_per_second_at, smallest_gap};
 pub use recorded::{Recorded, RecordedTimes, check_recorded};
-pub use share::{Limits, Share, share};
+pub use share::{Limits, Share, curve, share};
 pub use steered::{Change, Steered};
 
 use units::{Departure, Instant};

@@ -20,6 +20,7 @@ use units::{Picos, Rate};
 /// Binary places of −ln(u), which is at most 53·ln 2 < 2⁶.
 const PLACES: u32 = 56;
 
+#[derive(Clone)]
 pub struct Poisson {
     random: Random,
     drawn: u64,

@@ -3,6 +3,7 @@
 use crate::burst::Burst;
 use crate::constant::Constant;
 use crate::curve::{Curve, Indexed};
+use crate::drawn::Drawn;
 use crate::jitter::{Jitter, Moved, Ordered};
 use crate::poisson::Poisson;
 use crate::recorded::RecordedTimes;
@@ -86,6 +87,28 @@ pub fn share(
         Shape::Burst { size, every } => cut.burst(*size, *every)?,
         Shape::Poisson(rate) => cut.stream(Poisson::new(*rate, seed)),
         Shape::At(path) => cut.stream(RecordedTimes::open(path)?),
+    })
+}
+
+/// The whole of a shape by number, for loads that are steered by hand or merged. Recorded times have no such
+/// form.
+///
+/// # Errors
+/// A shape that cannot be, or recorded times.
+pub fn curve(shape: &Shape, seed: u64) -> Result<Box<dyn Curve>, ScheduleError> {
+    Ok(match shape {
+        Shape::Constant(rate) => Box::new(Constant(*rate)),
+        Shape::Ramp { from, to, over } => Box::new(ramp::ramp(*from, *to, *over)?),
+        Shape::Step { from, by, every, to } => Box::new(Step::new(*from, *by, *every, *to)?),
+        Shape::Stages(list) => Box::new(stages::stages(list)?),
+        Shape::Sine { mean, amplitude, period } => Box::new(Sine::new(*mean, *amplitude, *period)?),
+        Shape::Burst { size, every } => {
+            let starts =
+                Constant::every(*every).ok_or(ScheduleError::Zero { what: "the time between bursts" })?;
+            Box::new(Burst { starts, size: size.get().max(1) })
+        }
+        Shape::Poisson(rate) => Box::new(Drawn::new(*rate, seed)),
+        Shape::At(_) => return Err(ScheduleError::NotByNumber),
     })
 }
 

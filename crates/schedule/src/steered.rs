@@ -1,9 +1,9 @@
 //! Even gaps whose rate is changed by hand while the load runs.
 //!
 //! ```text
-//! rate │            ┌──────── r₁        due(n) = at₀ + floor(n · per₀ / events₀)            n < first₁
-//!   r₀ │────────────┘                          at₁ + floor((n − first₁) · per₁ / events₁)   first₁ ≤ n < first₂ …
-//!      └────────────┴──────── t         firstᵢ = how many are due before atᵢ under all rates before
+//! rate │            ┌──────── r₁   due(n) = at₀ + floor(n · per₀ / events₀)            n < first₁
+//!   r₀ │────────────┘                       at₁ + floor((n − first₁) · per₁ / events₁)   first₁ ≤ n < first₂ …
+//!      └────────────┴──────── t    firstᵢ = how many are due before atᵢ under all rates before
 //!                  at₁
 //! ```
 //!
@@ -245,7 +245,8 @@ mod tests {
             (first, second) in (rates(), rates()), taken in 0usize..200, of in 1u32..6, at_ms in 0u64..1_500,
         ) {
             for (index, mut share) in shares(first, Picos::from_millis(1_500), of).into_iter().enumerate() {
-                let mut seqs: Vec<u64> = std::iter::from_fn(|| share.next()).take(taken).map(|d| d.seq).collect();
+                let first = std::iter::from_fn(|| share.next()).take(taken);
+                let mut seqs: Vec<u64> = first.map(|departure| departure.seq).collect();
                 share.steer(Change { at: at(at_ms), rate: second });
                 seqs.extend(std::iter::from_fn(|| share.next()).map(|departure| departure.seq));
                 let own = (0..).map(|n| index as u64 + n * u64::from(of));

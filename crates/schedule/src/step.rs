@@ -6,7 +6,7 @@
 //!      │   ┌──┘  ↕ by             K = ceil((to − from) / by)          the step that has no end
 //! from │───┘                      due(n) = k·every + floor((n − S(k)) / r(k))   with the last k with S(k) ≤ n
 //!      └──────────────── t
-//!       every                     rates in events each picosecond, over one denominator D; every in picoseconds
+//!       every                    rates in events per picosecond, over one denominator D; every in picoseconds
 //! ```
 //!
 //! There may be millions of steps, so none is stored: the step of a departure is found from a guess (the root

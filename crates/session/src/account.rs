@@ -1,8 +1,9 @@
 //! What is left to tell of the sessions of a run.
 
 use crate::figures::Figures;
-use station::Mac;
+use station::{Bad, Mac};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 /// Where sessions were: the port, and who they were there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Place {
     pub mtu: usize,
     /// The kernel beside the port forwards packets for others.
     pub host_forwards: bool,
+    /// The addresses are this host's, too, and connections leave from these ports.
+    pub shared: Option<RangeInclusive<u16>>,
 }
 
 /// See the module.
@@ -29,10 +32,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// Frames that had arrived and that this machine lost.
+    /// Frames that had arrived and that this machine lost, or had no use for although a kernel has.
     pub fn lost_after_arrival(&self) -> u64 {
         let drops = self.port.drops.iter().filter(|drop| drop.place.is_after_arrival());
-        drops.map(|drop| drop.frames).sum()
+        let unused = [Bad::CutOff, Bad::Length, Bad::Fragment].map(|why| self.station.bad(why));
+        drops.map(|drop| drop.frames).chain(unused).sum()
     }
 
     /// Frames that never left: those that the port had no room for, and those that it took and could not send.
@@ -44,15 +48,19 @@ impl Account {
 }
 
 /// Ways in which this TCP is not a kernel's, for those who compare results: a name, and what it means.
-pub const DEVIATIONS: [(&str, &str); 9] = [
+pub const DEVIATIONS: [(&str, &str); 10] = [
     (
         "congestion.fixed_burst",
         "there is no congestion control: at most ten segments of a connection are in flight",
     ),
+    (
+        "send.one_at_a_time",
+        "a request, or 64 kB of a body, leaves when what was sent before it on its connection is acknowledged",
+    ),
     ("recovery.go_back_n", "after a loss, what followed the lost segment is sent again, too"),
     ("recovery.no_tail_probe", "a lost last segment waits for the timeout, 200 ms or more"),
     ("sack.not_used", "SACK is offered, but its blocks do not choose what is sent again"),
-    ("reassembly.one_interval", "data beyond a second hole is dropped, and the target must send it again"),
+    ("reassembly.32_intervals", "data beyond 32 holes is dropped, and the target must send it again"),
     ("window.fixed", "the receive window is always 65535 << 7 bytes, or closed"),
     ("nagle.none", "small segments leave at once"),
     ("time_wait.1s", "a port may be used again two seconds after a close, not 60"),
@@ -73,6 +81,7 @@ mod tests {
             why_mac: "as given",
             mtu: 1_500,
             host_forwards: false,
+            shared: None,
         };
         let mut port = port::Counters::default();
         for (at, frames) in [
@@ -84,8 +93,11 @@ mod tests {
             port.drop(at, frames);
         }
         let figures = Figures { unsent: 11, ..Figures::default() };
-        let account = Account { place, figures, station: station::Counters::default(), port };
-        assert_eq!((account.lost_after_arrival(), account.unsent()), (3, 18));
+        // What was cut off arrived and is lost; what is broken came so.
+        let mut station = station::Counters::default();
+        [Bad::CutOff, Bad::CutOff, Bad::TcpChecksum].into_iter().for_each(|why| station.count_bad(why));
+        let account = Account { place, figures, station, port };
+        assert_eq!((account.lost_after_arrival(), account.unsent()), (5, 18));
     }
 
     #[test]

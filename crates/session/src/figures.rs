@@ -44,8 +44,8 @@ figures! {
     challenges_held,
     /// Segments ahead of a hole.
     out_of_order,
-    /// Those that could not be kept, as there was a hole already.
-    second_hole,
+    /// Those that could not be kept, as there were too many holes.
+    too_many_holes,
     /// Times that the peer's window was too small for what was to be sent.
     window_stalls,
     window_probes,
@@ -81,7 +81,8 @@ impl Figures {
             Notice::Challenged => &mut self.challenges,
             Notice::ChallengeLimited => &mut self.challenges_held,
             Notice::Early { .. } => &mut self.out_of_order,
-            Notice::Dropped(Dropped::Hole) => &mut self.second_hole,
+            // A FIN alone ahead of a hole has to come again as well.
+            Notice::Dropped(Dropped::Hole | Dropped::EarlyFin) => &mut self.too_many_holes,
             Notice::Dropped(Dropped::Stray) => &mut self.stray,
             Notice::Dropped(_) => &mut self.unusable,
             Notice::Blocked => &mut self.window_stalls,
@@ -120,7 +121,7 @@ mod tests {
             figures.count(notice);
         }
         let expected =
-            Figures { resets_in: 1, refused: 1, second_hole: 1, unusable: 1, ..Figures::default() };
+            Figures { resets_in: 1, refused: 1, too_many_holes: 1, unusable: 1, ..Figures::default() };
         assert_eq!(figures, expected);
     }
 }

@@ -2,8 +2,9 @@
 
 use port::Frame;
 use station::{Outbox, Quoted, Route, Segment, Station, Taken, What};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use tcp::{Arrived, Event, Millis, Notice, Pair, Path, Record, Time, step};
+use tcp::{Arrived, Event, Further, Millis, Notice, Pair, Path, Record, Time, step, step_further};
 use units::Instant;
 
 use crate::figures::Figures;
@@ -14,8 +15,8 @@ use crate::sessions::{Began, Inward, Nobody, OpenError, Owner};
 use crate::table::{Id, Side, Stage, Table};
 use crate::wheel::Wheel;
 
-/// Segments of a session that may be in flight: the first window of a kernel's client (RFC 6928).
-const BURST: u16 = 10;
+/// Most segments of a session that may be in flight: the first window of a kernel's client (RFC 6928).
+pub const BURST: u16 = 10;
 /// Longest TCP header.
 const HEADER: usize = 60;
 
@@ -24,6 +25,8 @@ pub(crate) struct Core {
     pub station: Station,
     pub outbox: Outbox,
     pub table: Table,
+    /// Of sessions with more than one hole.
+    pub further: HashMap<Id, Further>,
     pub peers: Peers,
     pub wheel: Wheel<Id>,
     pub touched: Vec<Id>,
@@ -70,6 +73,7 @@ impl Core {
         let path = || Path {
             stamp_offset: self.lives.stamp_offset,
             burst: BURST,
+            quick: true,
             ..if to.is_ipv4() { Path::v4(mtu) } else { Path::v6(mtu) }
         };
         let peer = self.peers.find(to, path);
@@ -230,8 +234,14 @@ impl Core {
             return;
         }
         let (peer, tag) = (side.peer, side.tag);
-        let made = step(&self.peers.get(peer).path, *record, event, time(now));
+        // Only where there is a first interval there can be others.
+        let had = record.ooo_len > 0 && !self.further.is_empty();
+        let mut further = if had { self.further.remove(&id).unwrap_or_default() } else { Further::NONE };
+        let made = step_further(&self.peers.get(peer).path, *record, &mut further, event, time(now));
         *record = made.record;
+        if !further.is_empty() {
+            self.further.insert(id, further);
+        }
         if made.record.wants_flush() && !side.touched {
             side.touched = true;
             self.touched.push(id);
@@ -326,6 +336,10 @@ impl Core {
     /// A segment of nobody's session is answered with a reset, if it comes from an end that there are sessions
     /// with. Others get no answer: nothing is sent to whom the plan does not name.
     fn answer_stray(&mut self, id: Id, remote: SocketAddr, arrived: Arrived, now: Instant) {
+        // The kernel's own connection, of an address that is the host's, too.
+        if self.station.is_shared() && !self.table.has_port(id.port()) {
+            return;
+        }
         self.figures.stray += 1;
         let Some(peer) = self.peers.is_known(remote) else { return };
         let path = self.peers.get(peer).path;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A session belongs to an owner, who knows what is sent and what is done with what comes: `http`'s driver is
-//! one. Nothing here stores a byte of a request or of a response.
+//! one. Nothing here stores a byte of a request or of a response; an owner that wants bytes that came ahead of
+//! a hole keeps them ([`Ahead`]).
 //!
 //! Acknowledgments that are owed leave with [`Sessions::settle`]: an owner calls it when it has handled what
 //! came, so that a request carries the acknowledgment of the response before it.
@@ -16,6 +17,8 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod ahead;
+mod beside;
 mod claims;
 mod figures;
 mod inner;
@@ -27,7 +30,9 @@ mod table;
 mod wheel;
 
 pub use account::{Account, DEVIATIONS, Place};
+pub use ahead::Ahead;
 pub use figures::Figures;
+pub use inner::BURST;
 pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
 pub use station::{Station, StationError, Via};
 pub use table::{Id, PORTS};

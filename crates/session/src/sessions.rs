@@ -1,25 +1,30 @@
 //! The sessions of one port. See the crate.
 
 use os::claim::Claim;
-use port::{For, Host, Port, PortError, Stamp, Wish};
+use port::{For, Port, PortError, Stamp, Wish};
 use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use tcp::{Event, Millis, Notice, Payload, Record};
 use units::{Instant, Picos};
 
 use crate::account::{Account, Place};
+use crate::beside::Beside;
 use crate::claims::claims;
 use crate::figures::Figures;
 use crate::inner::{Core, time};
 use crate::lives::Lives;
 use crate::outgoing::Outgoing;
 use crate::peers::Peers;
-use crate::table::{Id, Stage, Table};
+use crate::table::{Id, PORTS, Stage, Table};
 use crate::wheel::Wheel;
 
 /// Frames that are taken from the port in one call, before there are sessions.
 const BATCH: usize = 256;
+/// Frames that are taken from the ear in one call.
+const HEARD: usize = 16;
 /// For how long the answers to the first questions are waited for: three of them, a second apart.
 const FIRST_WAY: Picos = Picos::from_millis(3_500);
 const STEP: Picos = Picos::from_millis(10);
@@ -59,10 +64,29 @@ pub enum SessionError {
     NoWay { address: IpAddr, why: Unreachable },
     #[error(
         "{address} is an address of this host itself: its kernel knows nothing of connections that are not its \
-         own, and would reset them; choose addresses of the same subnet that nobody has, or remove this one \
-         from the interface"
+         own, and would reset them; choose addresses of the same subnet that nobody has, or share this one \
+         with the kernel (--share-address)"
     )]
     OfThisHost { address: IpAddr },
+    #[error(
+        "{address} is no address of this host, so that there is nobody to share it with; leave out \
+         --share-address, or name addresses of this host alone (ip=)"
+    )]
+    NotOfThisHost { address: IpAddr },
+    #[error(
+        "{port}: addresses of this host can be shared on packet:INTERFACE and xdp:INTERFACE alone, where its \
+         kernel hears the same frames"
+    )]
+    CannotShare { port: String },
+    #[error(
+        "mac= cannot be with --share-address: frames to addresses of this host carry its interface's own"
+    )]
+    MacOfHost,
+    #[error(
+        "fpga:sim cannot carry HTTP: a simulated second takes a minute or more, while the target, the timers \
+         of TCP and the latency go by this host's clock; use fpga:INTERFACE with a board, packet: or xdp:"
+    )]
+    Simulated,
     #[error(
         "another run has {address}, or one that follows it in its range, on this interface: the two would reset \
          each other's connections; wait for its end, or give this one other addresses (ip=)"
@@ -101,31 +125,33 @@ impl Began {
 /// See the module.
 pub struct Sessions {
     port: Box<dyn Port>,
+    /// Where the host has the addresses, too, and the port takes segments alone: what else there is to hear.
+    ear: Option<Box<dyn Port>>,
     core: Core,
     woken: Vec<Id>,
     place: Place,
     /// Held as long as there may be connections.
     _claims: Vec<Claim>,
+    _beside: Option<Beside>,
 }
 
 impl Sessions {
-    /// Opens the port and makes sure that nobody else has the addresses, which takes a third of a second.
-    /// `now` tells the time.
+    /// Opens the port and makes sure that nobody else has the addresses, which takes a third of a second; or
+    /// shares those of this host. `now` tells the time.
     ///
     /// # Errors
-    /// The port, or the addresses on it. Nothing was sent if they are this host's.
-    pub fn open_port(via: &Via, now: &dyn Fn() -> Instant) -> Result<Self, SessionError> {
-        let addresses: Vec<IpAddr> = via.ranges().flat_map(|range| range.iter()).collect();
-        let host = Host::beside(&via.port, &addresses)?;
-        if let Some(address) = host.has.first() {
-            return Err(SessionError::OfThisHost { address: *address });
-        }
+    /// The port, or the addresses on it. Nothing was sent if it is of whose they are.
+    pub fn open_port(via: &Via, share: bool, now: &dyn Fn() -> Instant) -> Result<Self, SessionError> {
+        let beside = Beside::look(via, share)?;
         let claims = claims(via).map_err(|address| SessionError::OfAnotherRun { address })?;
-        let wish = Wish { stamps: true, ours: Some(via.ours()), ..Wish::default() };
+        let wish = Wish { stamps: true, ours: Some(beside.ours(via)), ..Wish::default() };
         let port = port::open(&via.port, &wish)?;
-        let mut sessions = Self::on(port, via, now())?;
-        sessions.place.host_forwards = host.forwards;
-        sessions._claims = claims;
+        let via = Via { shared: beside.is_shared(), ..via.clone() };
+        let mut sessions = Self::with(port, &via, beside.ports(), now())?;
+        sessions.ear = beside.ear(&via)?;
+        sessions.place.host_forwards = beside.forwards;
+        sessions.place.shared = beside.is_shared().then(|| beside.ports());
+        (sessions._claims, sessions._beside) = (claims, Some(beside));
         loop {
             let Core { station, outbox, .. } = &mut sessions.core;
             let probing = station.probe(now(), outbox)?;
@@ -141,14 +167,24 @@ impl Sessions {
     /// # Errors
     /// Addresses that cannot be had on this port.
     pub fn on(port: Box<dyn Port>, via: &Via, now: Instant) -> Result<Self, SessionError> {
+        Self::with(port, via, PORTS, now)
+    }
+
+    fn with(
+        port: Box<dyn Port>,
+        via: &Via,
+        ports: RangeInclusive<u16>,
+        now: Instant,
+    ) -> Result<Self, SessionError> {
         let link = Link::of(via, port.about())?;
         let station = Station::new(via, &link);
         let addresses = [Family::V4, Family::V6].map(|family| station.sources(family)).concat();
-        let table = Table::new(&addresses, || fastrand::u16(..));
+        let table = Table::new(&addresses, ports, || fastrand::u16(..));
         let core = Core {
             station,
             outbox: Outbox::new(),
             table,
+            further: HashMap::new(),
             peers: Peers::default(),
             wheel: Wheel::new(time(now).millis()),
             touched: Vec::new(),
@@ -165,8 +201,9 @@ impl Sessions {
             why_mac: link.why_mac,
             mtu: link.mtu,
             host_forwards: false,
+            shared: None,
         };
-        Ok(Self { port, core, woken: Vec::new(), place, _claims: Vec::new() })
+        Ok(Self { port, ear: None, core, woken: Vec::new(), place, _claims: Vec::new(), _beside: None })
     }
 
     /// Looks for the ways to these addresses, so that no connection has to. Who does not answer is asked again
@@ -302,7 +339,10 @@ impl Sessions {
     /// # Errors
     /// Those of [`Port::receive`].
     pub fn receive(&mut self, most: usize, now: Instant, owner: &mut impl Owner) -> Result<usize, PortError> {
-        let Self { port, core, .. } = self;
+        let Self { port, ear, core, .. } = self;
+        if let Some(ear) = ear {
+            ear.receive(HEARD, &mut |frame| core.take(frame, now, owner))?;
+        }
         port.receive(most, &mut |frame| core.take(frame, now, owner))
     }
 
@@ -370,16 +410,31 @@ impl Sessions {
         // Who waits out TIME_WAIT sends no reset: without the acknowledgment that it owes, its peer would go on
         // sending its FIN.
         self.settle(now, owner);
-        for id in self.core.table.used() {
-            if !self.forget(id) {
-                self.core.act(id, Event::Abort, &Inward::default(), now, owner);
+        let mut is_gone = false;
+        // In batches: the resets of a million sessions would be more than may wait.
+        for some in self.core.table.used().chunks(BATCH) {
+            for id in some {
+                if !self.forget(*id) {
+                    self.core.act(*id, Event::Abort, &Inward::default(), now, owner);
+                }
+            }
+            // A link that is down or gone takes nothing any more, and then there is nothing to be done.
+            is_gone = is_gone || !self.transmit_all();
+            if is_gone {
+                self.core.outgoing.drop_all(&mut self.core.figures);
             }
         }
-        // A link that is down or gone takes nothing any more, and then there is nothing to be done.
-        let left = self.transmit().and_then(|()| self.port.flush(LAST_ROOM)).and_then(|_| self.transmit());
-        if left.is_err() {
-            self.core.outgoing.drop_all(&mut self.core.figures);
-        }
+        // What is in the port may still leave; of a port that is gone, nothing will.
+        let _ = self.port.flush(LAST_ROOM);
+    }
+
+    /// Hands over all frames that wait. Whether the port took them.
+    fn transmit_all(&mut self) -> bool {
+        let left = self.transmit().and_then(|()| match self.waits_for_room() {
+            true => self.port.flush(LAST_ROOM).and_then(|_| self.transmit()),
+            false => Ok(()),
+        });
+        left.is_ok() && !self.waits_for_room()
     }
 }
 

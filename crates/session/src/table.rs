@@ -12,10 +12,11 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use tcp::{Millis, Record};
 
 /// The ports that sessions leave from: 64 512 of each address.
-pub const PORTS: std::ops::RangeInclusive<u16> = 1024..=u16::MAX;
+pub const PORTS: RangeInclusive<u16> = 1024..=u16::MAX;
 
 const PAGE: usize = 1024;
 const PAGES: usize = 65_536 / PAGE;
@@ -101,18 +102,19 @@ pub(crate) struct Table {
     sources: Vec<Source>,
     /// Addresses in order, with their sources.
     sorted: Vec<(IpAddr, u16)>,
+    ports: RangeInclusive<u16>,
 }
 
 impl Table {
     /// `first` decides at which port each source begins, so that runs one after another begin at different
     /// ones.
-    pub fn new(addresses: &[IpAddr], mut first: impl FnMut() -> u16) -> Self {
-        let count = u32::from(*PORTS.end() - *PORTS.start()) + 1;
+    pub fn new(addresses: &[IpAddr], ports: RangeInclusive<u16>, mut first: impl FnMut() -> u16) -> Self {
+        let count = ports.len() as u32;
         let source = |address: &IpAddr| Source {
             address: *address,
             pages: [const { None }; PAGES],
             fresh: count,
-            first: first() % count as u16,
+            first: (u32::from(first()) % count) as u16,
             free: VecDeque::new(),
             resting: VecDeque::new(),
         };
@@ -120,7 +122,12 @@ impl Table {
         let mut sorted: Vec<(IpAddr, u16)> =
             sources.iter().enumerate().map(|(at, source)| (source.address, at as u16)).collect();
         sorted.sort_unstable();
-        Self { sources, sorted }
+        Self { sources, sorted, ports }
+    }
+
+    /// Whether sessions may leave from this port.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.ports.contains(&port)
     }
 
     pub fn sources(&self) -> usize {
@@ -147,9 +154,8 @@ impl Table {
         }
         let port = if from.fresh > 0 {
             from.fresh -= 1;
-            let count = u32::from(*PORTS.end() - *PORTS.start()) + 1;
-            let nth = (u32::from(from.first) + from.fresh) % count;
-            *PORTS.start() + nth as u16
+            let nth = (u32::from(from.first) + from.fresh) % self.ports.len() as u32;
+            *self.ports.start() + nth as u16
         } else {
             from.free.pop_front()?
         };
@@ -210,7 +216,7 @@ mod tests {
     }
 
     fn one() -> Table {
-        Table::new(&["198.18.0.9".parse().expect("an address")], || 60_000)
+        Table::new(&["198.18.0.9".parse().expect("an address")], PORTS, || 60_000)
     }
 
     #[test]
@@ -240,7 +246,7 @@ mod tests {
     fn sources_are_found_by_their_addresses() {
         let addresses: Vec<IpAddr> =
             ["198.18.0.12", "fd00::1", "198.18.0.3"].iter().map(|text| text.parse().expect("one")).collect();
-        let mut table = Table::new(&addresses, || 0);
+        let mut table = Table::new(&addresses, PORTS, || 0);
         for (at, address) in addresses.iter().enumerate() {
             assert_eq!(table.source_of(*address), Some(at as u16));
             assert_eq!(table.address(at as u16), *address);

@@ -1,8 +1,10 @@
 //! What a row of samples costs: CPU time and bytes for each event, for each place given.
 //!
 //! ```text
-//! cargo run --release -p tare-sinks --example sample_cost -- parquet:/tmp/a.parquet 'jsonl:/tmp/a.jsonl?events=1'
-//! cargo run --release -p tare-sinks --example sample_cost -- /tmp/a.parquet    # that table, encoded in other ways
+//! cargo run --release -p tare-sinks --example sample_cost -- \
+//!     parquet:/tmp/a.parquet 'jsonl:/tmp/a.jsonl?events=1'
+//! cargo run --release -p tare-sinks --example sample_cost -- \
+//!     /tmp/a.parquet                                             # that table, encoded in other ways
 //! ```
 //!
 //! Events are like those of a run at 100 000/s: due times with even gaps, service times spread by a few

@@ -3,10 +3,10 @@
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use store::RunResult;
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["csv"],
     form: "csv:FILE",
     about: "one line per interval",

@@ -7,13 +7,13 @@
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use hdrhistogram::{Counter, Histogram};
 use std::time::{Duration, SystemTime};
 use store::schema::Interval;
 use store::{HlogWriter, RunResult};
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["hdr"],
     form: "hdr:FILE",
     about: "HdrHistogram interval log",

@@ -1,10 +1,10 @@
 //! `influxdb://HOST/DB` (1.x) and `influxdb2://HOST/ORG/BUCKET` (2.x and 3.x): line protocol over HTTP.
 //!
 //! ```text
-//! tare,run=…,engine=http offered=1000i,done=1000i,latency_p99_ns=812000i,… 1795176000000000000     each interval
+//! tare,run=…,engine=http offered=1000i,done=1000i,latency_p99_ns=812000i,… 1795176000000000000  each interval
 //! tare_outcomes,run=…,engine=http,class=status,code=200 count=1000i 1795176000000000000
 //! tare_threads,run=…,engine=http,thread=0 cpu_share=0.31,… 1795176000000000000
-//! tare_run,run=…,engine=http event="begin",target="…",plan_hash="…"                                and once "end"
+//! tare_run,run=…,engine=http event="begin",target="…",plan_hash="…"                             and once "end"
 //! ```
 //!
 //! Times are the starts of the intervals, in nanoseconds. A point that is sent again (no answer came the first
@@ -13,7 +13,7 @@
 mod line;
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use crate::web::{Answer, Web, address};
 use line::Lines;
 use store::RunResult;
@@ -23,7 +23,7 @@ use store::schema::Interval;
 const TOKEN: &str = "INFLUX_TOKEN";
 const PORT: u16 = 8086;
 
-pub const V1: Kind = Kind {
+pub const V1: SinkKind = SinkKind {
     schemes: &["influxdb", "influxdb+https"],
     form: "influxdb://[USER:PASSWORD@]HOST[:PORT]/DATABASE",
     about: "InfluxDB 1.x, line protocol",
@@ -32,7 +32,7 @@ pub const V1: Kind = Kind {
     open: open_v1,
 };
 
-pub const V2: Kind = Kind {
+pub const V2: SinkKind = SinkKind {
     schemes: &["influxdb2", "influxdb2+https"],
     form: "influxdb2://HOST[:PORT]/ORG/BUCKET",
     about: "InfluxDB 2.x; the token is in INFLUX_TOKEN or ?token=",

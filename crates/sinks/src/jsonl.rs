@@ -11,13 +11,13 @@
 use crate::event_fields::EventFields;
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use serde::Serialize;
 use store::RunResult;
 use store::schema::Interval;
 use units::Event;
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["jsonl"],
     form: "jsonl:FILE",
     about: "JSON lines",

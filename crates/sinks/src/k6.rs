@@ -12,7 +12,7 @@
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ use store::RunResult;
 use store::schema::{Interval, OutcomeCount};
 use units::{Event, Instant, Outcome, Picos};
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["k6"],
     form: "k6:FILE",
     about: "JSON lines as k6 writes them",

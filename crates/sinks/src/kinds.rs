@@ -6,7 +6,7 @@ use crate::influx;
 use crate::otlp;
 #[cfg(feature = "parquet")]
 use crate::parquet;
-use crate::place::Kind;
+use crate::place::SinkKind;
 #[cfg(feature = "redis")]
 use crate::redis_streams;
 use crate::{csv, hdr, jsonl, k6};
@@ -14,7 +14,7 @@ use crate::{csv, hdr, jsonl, k6};
 use crate::{prometheus, remote_write};
 
 /// In the order of `tare http --help` and docs/sinks.md.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[SinkKind] = &[
     csv::KIND,
     jsonl::KIND,
     hdr::KIND,

@@ -53,6 +53,6 @@ pub use kinds::KINDS;
 #[cfg(not(feature = "redis"))]
 pub use optional::fetch_redis;
 pub use optional::left_out;
-pub use place::{Address, Kind, Place, without_secrets};
+pub use place::{Address, Place, SinkKind, without_secrets};
 #[cfg(feature = "redis")]
 pub use redis_read::fetch_redis;

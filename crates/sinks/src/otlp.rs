@@ -11,7 +11,7 @@ mod message;
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::metrics::Cumulative;
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use crate::web::{Answer, Web, address};
 use message::{Shape, Times};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
@@ -27,7 +27,7 @@ const PATH: &str = "/v1/metrics";
 /// The more special one goes before.
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["otlp+http", "otlp+https"],
     form: "otlp+http://[USER:PASSWORD@]HOST[:PORT][/PATH]",
     about: "OpenTelemetry metrics",

@@ -13,7 +13,7 @@
 //! bytes; dictionaries 0.6 µs, 30 bytes.
 
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use crate::samples::{COLUMNS, Column, Holds, Table};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -34,7 +34,7 @@ use units::Event;
 mod row_group;
 
 /// One line in the table of kinds.
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["parquet"],
     form: "parquet:FILE",
     about: "each event as a row of a Parquet file",

@@ -13,7 +13,7 @@ use units::Picos;
 use url::Url;
 
 /// One kind of sink: a line in [`KINDS`].
-pub struct Kind {
+pub struct SinkKind {
     /// What its URLs begin with: `redis`, `rediss`.
     pub schemes: &'static [&'static str],
     /// How it is written, for people: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`.
@@ -35,10 +35,10 @@ pub enum Address {
     Url,
 }
 
-/// A place that `--to` names. Whatever has to do with its kind is checked by [`Kind::open`].
+/// A place that `--to` names. Whatever has to do with its kind is checked by [`SinkKind::open`].
 #[derive(Clone)]
 pub struct Place {
-    kind: &'static Kind,
+    kind: &'static SinkKind,
     shown: String,
     scheme: String,
     path: PathBuf,
@@ -128,7 +128,7 @@ impl Place {
         }
     }
 
-    pub fn kind(&self) -> &'static Kind {
+    pub fn kind(&self) -> &'static SinkKind {
         self.kind
     }
 
@@ -228,7 +228,7 @@ impl std::str::FromStr for Place {
     }
 }
 
-fn kind_of(scheme: &str) -> Option<&'static Kind> {
+fn kind_of(scheme: &str) -> Option<&'static SinkKind> {
     KINDS.iter().find(|kind| kind.schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
 }
 

@@ -20,7 +20,7 @@ pub(crate) use native::{BucketSpan, SCHEMA, ZERO_THRESHOLD, spans};
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::metrics::Cumulative;
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use server::{Page, Server};
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -35,7 +35,7 @@ const PORT: u16 = 9827;
 const LINGER: Picos = Picos::from_secs(15);
 const LONGEST_LINGER: Picos = Picos::from_secs(300);
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["prometheus"],
     form: "prometheus://ADDRESS[:PORT][/PATH]",
     about: "a page that Prometheus scrapes",

@@ -13,7 +13,7 @@
 
 use crate::event_fields::EventFields;
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use crate::redis_link::{Commands, Link, refusal};
 use crate::redis_written::Written;
 use base64::Engine;
@@ -24,7 +24,7 @@ use std::time::Duration;
 use store::RunResult;
 use units::{Event, Picos};
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["redis", "rediss"],
     form: "redis[s]://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]",
     about: "streams in Redis 5 or newer",

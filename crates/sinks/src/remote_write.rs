@@ -12,7 +12,7 @@ mod message;
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::metrics::{self, Cumulative, Spread, Value};
-use crate::place::{Address, Kind, Place};
+use crate::place::{Address, Place, SinkKind};
 use crate::prometheus::{SCHEMA, ZERO_THRESHOLD, name, number, spans};
 use crate::web::{Answer, Web, address};
 use message::{Histogram, Label, Sample, TimeSeries, WriteRequest};
@@ -23,7 +23,7 @@ use store::RunResult;
 const PORT: u16 = 9090;
 const PATH: &str = "/api/v1/write";
 
-pub const KIND: Kind = Kind {
+pub const KIND: SinkKind = SinkKind {
     schemes: &["prometheus+http", "prometheus+https"],
     form: "prometheus+http://[USER:PASSWORD@]HOST[:PORT][/PATH]",
     about: "Prometheus remote write",

@@ -103,7 +103,8 @@ impl Counters {
         Bad::ALL.iter().map(|cause| (*cause, self.bad(*cause))).filter(|(_, count)| *count > 0)
     }
 
-    pub(crate) fn count_bad(&mut self, cause: Bad) {
+    /// One more frame that was not used.
+    pub fn count_bad(&mut self, cause: Bad) {
         self.bad[cause as usize] += 1;
     }
 }

@@ -1,7 +1,7 @@
 //! Which MAC address and MTU a station has on an open port, and why.
 
 use crate::{StationError, Via};
-use port::{About, Address, Kind};
+use port::{About, Address, PortKind};
 use wire::ethernet::{self, Mac};
 use wire::vlan;
 
@@ -43,6 +43,13 @@ impl Link {
 }
 
 fn mac(via: &Via, about: &About) -> Result<(Mac, &'static str), StationError> {
+    if via.shared {
+        let no_mac = || {
+            let advice = "addresses of this host cannot be shared there";
+            StationError::NoMac { port: about.name.clone(), advice }
+        };
+        return Ok((Mac(about.mac.ok_or_else(no_mac)?), "the interface's own, as its addresses are"));
+    }
     if let Some(mac) = via.mac {
         return Ok((mac, "as given"));
     }
@@ -50,10 +57,10 @@ fn mac(via: &Via, about: &About) -> Result<(Mac, &'static str), StationError> {
     let opened = about.name.parse::<Address>().unwrap_or_else(|_| via.port.clone());
     let port = opened.innermost();
     let why = match port.kind() {
-        Kind::Xdp | Kind::Live => {
+        PortKind::Xdp | PortKind::Live => {
             "the interface's own: a network card without promiscuous mode hands an XDP program no others"
         }
-        Kind::Packet if port.option("promiscuous") == Some("no") => {
+        PortKind::Packet if port.option("promiscuous") == Some("no") => {
             "the interface's own: with promiscuous=no no others are received"
         }
         _ => {

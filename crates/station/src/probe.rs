@@ -68,6 +68,8 @@ impl Station {
             return Err(StationError::Duplicate { address, mac });
         }
         match self.probe.state {
+            // The host's kernel has asked.
+            State::Idle if self.is_silent => self.probe.state = State::Done,
             State::Idle => self.round(1, 0, now + ROUND, out),
             State::Running { round, at, ends } if at < self.own().count() => self.round(round, at, ends, out),
             State::Running { ends, .. } if now < ends => return Ok(Probing::Until(ends)),

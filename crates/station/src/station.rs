@@ -44,6 +44,8 @@ pub struct Station {
     pub(crate) echoes: Limiter,
     pub(crate) replies: Limiter,
     pub(crate) probe: Probe,
+    /// Nobody is answered: the host's kernel does it.
+    pub(crate) is_silent: bool,
 }
 
 impl Station {
@@ -60,11 +62,17 @@ impl Station {
             echoes: Limiter::per_second(ECHOES),
             replies: Limiter::per_second(REPLIES),
             probe: Probe::default(),
+            is_silent: via.shared,
         }
     }
 
     pub const fn mac(&self) -> Mac {
         self.mac
+    }
+
+    /// Whether the host has the addresses, too.
+    pub const fn is_shared(&self) -> bool {
+        self.is_silent
     }
 
     /// Bytes of the longest IP packet.

@@ -30,6 +30,9 @@ pub struct Via {
     pub vlan: Option<u16>,
     pub mac: Option<Mac>,
     pub mtu: Option<u16>,
+    /// The host has the addresses, too: its kernel answers for them, and the MAC address is its interface's.
+    /// Not a part of what is typed here.
+    pub shared: bool,
 }
 
 impl Via {
@@ -176,6 +179,7 @@ impl FromStr for Via {
             vlan: None,
             mac: None,
             mtu: None,
+            shared: false,
         };
         for option in options.split(',') {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));

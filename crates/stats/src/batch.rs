@@ -2,10 +2,11 @@
 //! series remembers.
 //!
 //! ```text
-//! x₁ x₂ … x_b | x_b₊₁ … x₂b | …            m batches of b values, b ≥ 7 τ;   ȳ ± t(1 − α/2; m − 1) · s_y / √m
+//! x₁ x₂ … x_b | x_b₊₁ … x₂b | …        m batches of b values, b ≥ 7 τ;   ȳ ± t(1 − α/2; m − 1) · s_y / √m
 //!    ȳ₁             ȳ₂
-//! τ = 1 + 2 (r₁ + r₂ + … + r_w)             how many neighbours say the same as one independent value; w the least ≥ 5 τ
-//!   ≥ (1 + r₁) / (1 − r₁)                    what it is if each value depends on the one before alone
+//! τ = 1 + 2 (r₁ + r₂ + … + r_w)        how many neighbours say the same as one independent value;
+//!                                      w the least ≥ 5 τ
+//!   ≥ (1 + r₁) / (1 − r₁)              what it is if each value depends on the one before alone
 //! ```
 //!
 //! Batch means: A. M. Law, Simulation Modeling and Analysis (2015), §9.5.3; von Neumann's ratio checks that

@@ -1,7 +1,7 @@
 //! A percentile of all trials together, by drawing whole trials again and again.
 //!
 //! ```text
-//! trials  1 2 3 … n ─► draw n of them, with repetition ─► add up their histograms ─► percentile x*     1 000 times
+//! trials  1 2 3 … n ─► draw n of them, with repetition ─► add up their histograms: percentile x* (1 000 times)
 //!
 //! ln x ± t(1 − α/2; n − 1) · √(n/(n − 1)) · s*        s*: standard deviation of ln x* over all draws
 //! ```

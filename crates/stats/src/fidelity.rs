@@ -3,9 +3,9 @@
 //! ```text
 //!  gap ─► F(gap) ─► one of 1 000 cells          if the gaps are what was asked for, F(gap) is even over 0 … 1
 //!
-//!  1 ┤          ⟋╱        D = sup |share of the gaps with F(gap) ≤ u − u|     Kolmogorov and Smirnov's distance, at the
-//!    │       ⟋ ╱                                                              cells' edges: within 0.001 of the exact one
-//!    │   ⟋   ╱ ↕ D
+//!  1 ┤          ⟋╱        D = sup |share of the gaps with F(gap) ≤ u − u|
+//!    │       ⟋ ╱              Kolmogorov and Smirnov's distance, at the cells' edges: within 0.001 of the
+//!    │   ⟋   ╱ ↕ D            exact one
 //!  0 ┼╱────╱────── u
 //! ```
 //!

@@ -20,7 +20,8 @@
 //! | do two sets of trial percentiles differ? | [`ranks`]: Mann–Whitney, exact |
 //! | among many tests, which still count? | [`holm`]: Holm's step-down adjustment |
 //! | how many trials would show a given difference? | [`power`] |
-//! | do values rise, fall, or follow each other? | [`drift`]: Mann–Kendall; [`dependence`]: von Neumann's ratio |
+//! | do values rise or fall? | [`drift`]: Mann–Kendall |
+//! | do values follow each other? | [`dependence`]: von Neumann's ratio |
 //!
 //! Pure: no clock, no file, no unit. Values come in the order in which they were measured, since drift and
 //! dependence are looked for in that order. docs/statistics.md tells formulas, sources, and how often each

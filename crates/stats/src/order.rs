@@ -1,9 +1,9 @@
 //! A percentile of one trial, between two of its own values.
 //!
 //! ```text
-//! x₍₁₎ ≤ … ≤ x₍ₗ₎ ≤ … ≤ x₍ᵤ₎ ≤ … ≤ x₍ₙ₎        of n independent values K are below the true q-quantile: K ~ Bin(n, q)
-//!            └──── holds it ────┘             P(l ≤ K < u) ≥ level;  l the highest with P(K < l) ≤ α/2,
-//!                                                                     u the lowest with P(K ≥ u) ≤ α/2
+//! x₍₁₎ ≤ … ≤ x₍ₗ₎ ≤ … ≤ x₍ᵤ₎ ≤ … ≤ x₍ₙ₎    of n independent values K ~ Bin(n, q) are below the true q-quantile
+//!            └──── holds it ────┘         P(l ≤ K < u) ≥ level;  l the highest with P(K < l) ≤ α/2,
+//!                                                                u the lowest with P(K ≥ u) ≤ α/2
 //! ```
 //!
 //! No distribution is assumed (W. J. Conover, Practical Nonparametric Statistics (1999), §3.2; H. A. David and
@@ -13,7 +13,7 @@
 //! [`within`] takes those: it learns from the trial's own seconds how much the share above the quantile moves.
 //!
 //! ```text
-//! p̂ ± t(1 − α/2; m − 1) · s/√m  of the shares above x in m stretches of time      ─►  the values at those shares
+//! p̂ ± t(1 − α/2; m − 1) · s/√m  of the shares above x in m stretches of time   ─►  the values at those shares
 //! ```
 //!
 //! (R. S. Woodruff, J. Am. Stat. Assoc. 47 (1952), 635–646, with batch means for the error of the share.)

@@ -1,8 +1,8 @@
 //! Trials until the interval is narrow enough, and what so many looks cost.
 //!
 //! ```text
-//! trials   5    7    9    12   15   19 …   most       a look at each; it ends when the interval's half is within the share asked for
-//!          │    │    │    │
+//! trials   5    7    9    12   15   19 …   most       a look at each; it ends when the interval's half is
+//!          │    │    │    │                           within the share asked for
 //!          each look's interval is made at 0.97, and what is stated is 0.95
 //! ```
 //!

@@ -23,8 +23,8 @@ pub fn median(values: &[f64]) -> f64 {
 /// Count, mean, deviation, smallest and largest of values that are not kept.
 ///
 /// ```text
-/// δ = x − x̄;   x̄ += δ / n;   S² += δ · (x − x̄)          B. P. Welford, Technometrics 4 (1962), 419–420
-/// S/√n = √(S² / (n − 1) / n)                             the standard error of the mean, if the values are independent
+/// δ = x − x̄;   x̄ += δ / n;   S² += δ · (x − x̄)      B. P. Welford, Technometrics 4 (1962), 419–420
+/// S/√n = √(S² / (n − 1) / n)                         standard error of the mean, if the values are independent
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Running {

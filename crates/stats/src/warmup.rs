@@ -4,8 +4,8 @@
 //! y₁ y₂ … y_k      means of five neighbours
 //!
 //!           Σ (yᵢ − ȳ_d)² over i > d
-//! MSER(d) = ────────────────────────       the d ≤ k/2 for which it is least is cut off: the squared standard error
-//!                  (k − d)²                of the mean of what is left, as if it were independent
+//! MSER(d) = ────────────────────────     the d ≤ k/2 for which it is least is cut off: the squared standard
+//!                  (k − d)²              error of the mean of what is left, as if it were independent
 //! ```
 //!
 //! K. P. White, Simulation 69 (1997), 323–334; K. P. White, M. J. Cobb and S. C. Spratt, Proc. Winter

@@ -15,7 +15,7 @@ pub enum StoreError {
         "no place for run folders: neither XDG_STATE_HOME nor HOME is an absolute path; set one, or use --out DIR"
     )]
     NoStateDir,
-    #[error("cannot create the run folder {}: {why}", path.display())]
+    #[error("cannot write to the folder {}: {why}", path.display())]
     Create { path: PathBuf, why: io::Error },
     #[error("cannot read {}: {why}", path.display())]
     Read { path: PathBuf, why: io::Error },

@@ -3,7 +3,7 @@
 use crate::distribution::{Curve, Distribution};
 use crate::figures::FIGURES;
 use crate::schema::*;
-use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series as Kind};
+use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series};
 use units::{EngineCounters, Group, Picos};
 
 /// How long the measured part was.
@@ -57,7 +57,7 @@ impl Spans {
                 let offering = totals.until_last_due + Picos::from_picos(mean_gap);
                 // What was given up was due after what left, up to the end: the load lasted as long as the run.
                 let offering = if totals.bulk_missed > 0 { offering.max(whole) } else { offering };
-                let latency = totals.series.of(Kind::Latency);
+                let latency = totals.series.of(Series::Latency);
                 if latency.is_empty() && totals.offered() == 1 {
                     return Self { until_last: Picos::ZERO, ..all(Picos::ZERO, Picos::ZERO) };
                 }
@@ -108,7 +108,7 @@ impl RunResult {
             |kind| Distribution::with_unfinished(totals.series.of(kind), totals.series.unfinished(kind)),
             |kind| Curve::with_unfinished(totals.series.of(kind), totals.series.unfinished(kind)),
         );
-        let clamped: u64 = Kind::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
+        let clamped: u64 = Series::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
         if clamped > 0 {
             self.notes.push(format!("{clamped} times were longer than one hour and are kept as one hour"));
         }
@@ -117,30 +117,34 @@ impl RunResult {
 
 impl RunResult {
     /// The figures of every series, and the curves that are drawn.
-    pub(crate) fn fill_series(&mut self, of: impl Fn(Kind) -> Distribution, curve: impl Fn(Kind) -> Curve) {
-        self.net_ns = of(Kind::Net);
-        self.tare_ns = of(Kind::Tare);
-        self.unread_ns = of(Kind::Unread);
-        self.unread_bound_ns = of(Kind::UnreadBound);
-        self.unfinished_ns = of(Kind::Unfinished);
-        self.latency_ns = of(Kind::Latency);
-        self.service_ns = of(Kind::Service);
-        self.lateness_ns = of(Kind::Lateness);
-        self.own_lateness_ns = of(Kind::OwnLateness);
-        self.lookup_ns = of(Kind::Lookup);
-        self.connect_ns = of(Kind::Connect);
-        self.tls_ns = of(Kind::Tls);
-        self.ready_ns = of(Kind::Ready);
-        self.first_byte_ns = of(Kind::FirstByte);
-        self.body_ns = of(Kind::Body);
-        self.first_response_ns = of(Kind::FirstResponse);
-        self.failed_ns = of(Kind::Failed);
-        self.gap_error_ns = of(Kind::GapError);
+    pub(crate) fn fill_series(
+        &mut self,
+        of: impl Fn(Series) -> Distribution,
+        curve: impl Fn(Series) -> Curve,
+    ) {
+        self.net_ns = of(Series::Net);
+        self.tare_ns = of(Series::Tare);
+        self.unread_ns = of(Series::Unread);
+        self.unread_bound_ns = of(Series::UnreadBound);
+        self.unfinished_ns = of(Series::Unfinished);
+        self.latency_ns = of(Series::Latency);
+        self.service_ns = of(Series::Service);
+        self.lateness_ns = of(Series::Lateness);
+        self.own_lateness_ns = of(Series::OwnLateness);
+        self.lookup_ns = of(Series::Lookup);
+        self.connect_ns = of(Series::Connect);
+        self.tls_ns = of(Series::Tls);
+        self.ready_ns = of(Series::Ready);
+        self.first_byte_ns = of(Series::FirstByte);
+        self.body_ns = of(Series::Body);
+        self.first_response_ns = of(Series::FirstResponse);
+        self.failed_ns = of(Series::Failed);
+        self.gap_error_ns = of(Series::GapError);
         self.curves = Curves {
-            net_ns: curve(Kind::Net),
-            latency_ns: curve(Kind::Latency),
-            service_ns: curve(Kind::Service),
-            lateness_ns: curve(Kind::Lateness),
+            net_ns: curve(Series::Net),
+            latency_ns: curve(Series::Latency),
+            service_ns: curve(Series::Service),
+            lateness_ns: curve(Series::Lateness),
         };
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Tag=latency,3.000,1.000,81919.999,HISTFAAAAB…     tag, start and length in seconds, largest value, histogram
-//!                                   └ base64 ► zlib ► header (40 bytes) + LEB128 counts, runs of zeros as negatives
+//!                                   └ base64 ► zlib ► header (40 bytes) + LEB128 counts, zeros as negatives
 //! ```
 //!
 //! A line that is not whole or not sound is passed over and counted; nothing that a line claims is believed

@@ -36,9 +36,9 @@ mod tests {
         }
     }
 
-    /// Every key that DESIGN.md names is there, under its name.
+    /// Keys that other programs read are there, under their names.
     #[test]
-    fn keys_of_the_design() {
+    fn keys_that_others_read() {
         let mut text = Vec::new();
         write_json(&RunResult::default(), &mut text).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&text).unwrap();

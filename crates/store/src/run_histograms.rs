@@ -9,7 +9,7 @@ use crate::read::StoredRun;
 use crate::regular;
 use crate::run_folder::HLOG;
 use hdrhistogram::Histogram;
-use measure::{HISTOGRAM_DIGITS, Series as Kind};
+use measure::{HISTOGRAM_DIGITS, Series};
 use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::Path;
@@ -46,12 +46,12 @@ impl RunHistograms {
 
     fn of_tag(&mut self, tag: &str) -> Option<&mut Counts> {
         if let Some((series, group)) = group_of_tag(tag) {
-            let groups = if series == Kind::Unfinished { &mut self.unfinished } else { &mut self.groups };
+            let groups = if series == Series::Unfinished { &mut self.unfinished } else { &mut self.groups };
             // A file of another origin may have any number of names.
             let room = groups.len() < crate::hlog::MOST_GROUPS || groups.contains_key(&group);
             return room.then(|| groups.entry(group).or_insert_with(Counts::new));
         }
-        Some(self.series.entry(Kind::of_key(tag)?.key()).or_insert_with(Counts::new))
+        Some(self.series.entry(Series::of_key(tag)?.key()).or_insert_with(Counts::new))
     }
 
     /// Adds the buckets of another run.
@@ -68,13 +68,13 @@ impl RunHistograms {
     }
 
     /// One series, in nanoseconds; empty if nothing of it was logged.
-    pub fn series(&self, series: Kind) -> Histogram<u64> {
+    pub fn series(&self, series: Series) -> Histogram<u64> {
         self.series.get(series.key()).map_or_else(empty, histogram)
     }
 
     /// What would be in this series, had it come to an end, with the time that it had; `None` if there is
     /// nothing.
-    pub fn unfinished(&self, series: Kind) -> Option<Histogram<u64>> {
+    pub fn unfinished(&self, series: Series) -> Option<Histogram<u64>> {
         let unfinished = self.series(series.unfinished()?);
         (!unfinished.is_empty()).then_some(unfinished)
     }
@@ -85,7 +85,7 @@ impl RunHistograms {
     }
 
     /// The figures of one series.
-    pub(crate) fn figures(&self, series: Kind) -> Distribution {
+    pub(crate) fn figures(&self, series: Series) -> Distribution {
         Distribution::with_unfinished(&self.series(series), self.unfinished(series).as_ref())
     }
 
@@ -96,7 +96,7 @@ impl RunHistograms {
     }
 
     /// The curve of one series.
-    pub(crate) fn curve(&self, series: Kind) -> Curve {
+    pub(crate) fn curve(&self, series: Series) -> Curve {
         Curve::with_unfinished(&self.series(series), self.unfinished(series).as_ref())
     }
 
@@ -128,7 +128,7 @@ impl StoredRun {
 }
 
 /// One series of a stored run, by adding up the buckets of its intervals; empty if its log is not there.
-pub fn merged_series(run: &StoredRun, series: Kind) -> Histogram<u64> {
+pub fn merged_series(run: &StoredRun, series: Series) -> Histogram<u64> {
     run.histograms().series(series)
 }
 

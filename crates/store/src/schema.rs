@@ -135,6 +135,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// Whether its times are a simulation's.
+    pub fn is_simulated(&self) -> bool {
+        self.labels.contains(&Label::SimulatedTime)
+    }
+
     /// Whether the user ended it.
     pub fn is_interrupted(&self) -> bool {
         self.labels.contains(&Label::Interrupted)

@@ -8,7 +8,7 @@ use crate::regular;
 use crate::run_folder::HLOG;
 use crate::schema::Interval;
 use crate::timeline::{Timeline, TimelineBuilder};
-use measure::Series as Kind;
+use measure::Series;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -95,7 +95,7 @@ impl<R: BufRead> Log<R> {
                 Some(Ok(line)) if line.start_ms >= end_ms => continue,
                 Some(Ok(line)) => line,
             };
-            if let Some(index) = Kind::of_key(line.tag).and_then(drawn) {
+            if let Some(index) = Series::of_key(line.tag).and_then(drawn) {
                 let added = self.decoder.add_to(&line, builder.counts(index));
                 self.damaged += u64::from(added.is_err());
             }

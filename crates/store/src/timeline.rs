@@ -6,16 +6,18 @@
 //!
 //! Counts of merged intervals add up; percentiles of a bin are those of its merged histograms, never an
 //! average. The same builder serves a run that goes on (`IntervalRow`) and one that was stored
-//! (`intervals.jsonl`, `latency.hlog`). Memory is bounded: buckets that are not empty are kept in two or three
-//! bytes each (about 10 MB for 400 bins of nine series with 1 000 different times each), and when there are too
-//! many bins, pairs of them become one.
+//! (`intervals.jsonl`, `latency.hlog`). Memory is bounded. Of a run whose length is known, each bin has its
+//! share of the intervals from the start, and once it is full only what is drawn of it is kept. Of any other
+//! run, pairs of bins become one when there are too many, so buckets that are not empty are kept in two or
+//! three bytes each (about 10 MB for 400 bins of nine series with 1 000 different times each).
 
 use crate::buckets::{Counts, Filled, Packed};
 use crate::figures::{DRAWN, FIGURES, drawn};
 use crate::schema::Interval;
 use crate::series::merge;
 use hdrhistogram::{Counter, Histogram};
-use measure::{IntervalRow, Series as Kind};
+use measure::{IntervalRow, Series};
+use std::sync::Arc;
 
 /// Steps of a picture at most: what a screen can show.
 pub const MAX_BINS: usize = 400;
@@ -24,7 +26,7 @@ pub const MAX_BINS: usize = 400;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// In the order of time, without gaps between neighbours.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<Arc<Bin>>,
     /// The most intervals that one bin adds up; 1 when bins are intervals.
     pub merged: u64,
 }
@@ -56,6 +58,8 @@ pub struct TimelineBuilder {
     most: usize,
     /// Intervals that make a bin.
     each: u64,
+    /// The length of the run is known: bins are never merged, but for the last one.
+    is_settled: bool,
     closed: Vec<Closed>,
     /// The bin that does not have all its intervals yet, and how many it has; its buckets are in `counts`.
     open: Option<(Interval, u64)>,
@@ -65,10 +69,11 @@ pub struct TimelineBuilder {
 /// A bin whose percentiles are known, and what it takes to merge it with another.
 #[derive(Clone)]
 struct Closed {
-    bin: Bin,
+    bin: Arc<Bin>,
     /// Intervals in it.
     parts: u64,
-    buckets: [Packed; DRAWN.len()],
+    /// `None`: it is never merged again.
+    buckets: Option<Box<[Packed; DRAWN.len()]>>,
 }
 
 impl TimelineBuilder {
@@ -78,12 +83,12 @@ impl TimelineBuilder {
         Self::expecting(most, 0)
     }
 
-    /// The same for a run of so many intervals: each bin gets its share from the start, so that the picture has
-    /// as many bins as it may.
+    /// The same for a run of so many intervals (0: not known): each bin gets its share from the start, so that
+    /// the picture has as many bins as it may. What comes after the last of them joins it.
     pub fn expecting(most: usize, intervals: u64) -> Self {
         let most = most.max(2);
         let each = intervals.div_ceil(most as u64).max(1);
-        Self { most, each, closed: Vec::new(), open: None, counts: scratch() }
+        Self { most, each, is_settled: intervals > 0, closed: Vec::new(), open: None, counts: scratch() }
     }
 
     /// An interval of a run that goes on.
@@ -97,7 +102,7 @@ impl TimelineBuilder {
 
     /// An interval that was stored, with the histograms (nanoseconds, at most three significant digits) that
     /// are at hand.
-    pub fn push_stored<C: Counter>(&mut self, row: Interval, histograms: &[(Kind, Histogram<C>)]) {
+    pub fn push_stored<C: Counter>(&mut self, row: Interval, histograms: &[(Series, Histogram<C>)]) {
         self.begin(row);
         for (kind, histogram) in histograms {
             if let Some(index) = drawn(*kind) {
@@ -107,12 +112,12 @@ impl TimelineBuilder {
         self.end();
     }
 
-    /// How the run looks so far. Costs a copy of the bins.
+    /// How the run looks so far. Full bins are shared, not copied.
     pub fn view(&self) -> Timeline {
         let open = self.open.as_ref().map(|(row, parts)| close(row.clone(), *parts, &self.counts));
         let mut merged = self.closed.iter().map(|closed| closed.parts).max().unwrap_or(0);
         merged = merged.max(open.as_ref().map_or(0, |open| open.parts));
-        let mut bins: Vec<Bin> = self.closed.iter().map(|closed| closed.bin.clone()).collect();
+        let mut bins: Vec<Arc<Bin>> = self.closed.iter().map(|closed| closed.bin.clone()).collect();
         let sliver = self.join_sliver(open.as_ref());
         bins.extend(open.map(|open| open.bin));
         if let Some(joined) = sliver {
@@ -134,7 +139,10 @@ impl TimelineBuilder {
     /// A row of the open bin begins; its buckets are added next.
     pub(crate) fn begin(&mut self, row: Interval) {
         if self.open.is_none() && self.closed.len() == self.most {
-            self.merge_pairs();
+            match self.is_settled {
+                true => self.reopen_last(),
+                false => self.merge_pairs(),
+            }
         }
         self.open = Some(match self.open.take() {
             Some((open, parts)) => (merge_with_largest(open, row), parts + 1),
@@ -155,6 +163,18 @@ impl TimelineBuilder {
         let closed = close(row, parts, &self.counts);
         self.counts.iter_mut().for_each(Counts::clear);
         self.closed.push(closed);
+        // The last one may be joined by what comes, or join the one before it.
+        if self.is_settled
+            && let [.., settled, _, _] = self.closed.as_mut_slice()
+        {
+            settled.buckets = None;
+        }
+    }
+
+    fn reopen_last(&mut self) {
+        if let Some(last) = self.closed.pop() {
+            self.reopen(last);
+        }
     }
 
     fn merge_pairs(&mut self) {
@@ -172,10 +192,10 @@ impl TimelineBuilder {
     }
 
     fn reopen(&mut self, bin: Closed) {
-        for (packed, counts) in bin.buckets.iter().zip(&mut self.counts) {
+        for (packed, counts) in bin.buckets.iter().flat_map(|buckets| buckets.iter()).zip(&mut self.counts) {
             packed.add_to(counts);
         }
-        self.open = Some((bin.bin.row, bin.parts));
+        self.open = Some((Arc::unwrap_or_clone(bin.bin).row, bin.parts));
     }
 }
 
@@ -187,8 +207,9 @@ fn scratch() -> Vec<Counts> {
 fn joined(first: &Closed, second: &Closed, scratch: &mut [Counts]) -> Closed {
     for (index, counts) in scratch.iter_mut().enumerate() {
         counts.clear();
-        first.buckets[index].add_to(counts);
-        second.buckets[index].add_to(counts);
+        for buckets in [&first.buckets, &second.buckets].into_iter().flatten() {
+            buckets[index].add_to(counts);
+        }
     }
     let row = merge_with_largest(first.bin.row.clone(), second.bin.row.clone());
     close(row, first.parts + second.parts, scratch)
@@ -211,13 +232,14 @@ fn close(mut row: Interval, parts: u64, counts: &[Counts]) -> Closed {
     let buckets = std::array::from_fn(|index| {
         let filled = counts[index].filled();
         fill(&mut row, DRAWN[index], &filled, parts > 1 && complete);
-        if DRAWN[index] == Kind::Latency {
+        if DRAWN[index] == Series::Latency {
             heat = filled.heat();
         }
         filled.pack()
     });
     let told = row.done == 0 || row.latency_p50_ns.is_some();
-    Closed { bin: Bin { row, heat, exact: if parts == 1 { told } else { complete } }, parts, buckets }
+    let bin = Bin { row, heat, exact: if parts == 1 { told } else { complete } };
+    Closed { bin: Arc::new(bin), parts, buckets: Some(Box::new(buckets)) }
 }
 
 /// Whether the buckets are of every interval: all latencies are there, and no series lacks that had a
@@ -231,7 +253,7 @@ fn is_complete(row: &mut Interval, counts: &[Counts]) -> bool {
 }
 
 /// Percentiles of one series into the row: all of them, or those that it lacks.
-fn fill(row: &mut Interval, kind: Kind, filled: &Filled, all: bool) {
+fn fill(row: &mut Interval, kind: Series, filled: &Filled, all: bool) {
     let figures = || FIGURES.iter().filter(move |figure| figure.of == kind);
     let mut places = figures();
     filled.quantiles(figures().map(|figure| figure.quantile), |_, value| {
@@ -256,7 +278,7 @@ mod tests {
     }
 
     /// The n-th second: its latencies, and the percentiles that its row would have.
-    fn second(n: u64, values: &[u64]) -> (Interval, Vec<(Kind, Histogram<u64>)>) {
+    fn second(n: u64, values: &[u64]) -> (Interval, Vec<(Series, Histogram<u64>)>) {
         let latencies = histogram(values);
         let at = |quantile| (!values.is_empty()).then(|| latencies.value_at_quantile(quantile));
         let row = Interval {
@@ -269,7 +291,7 @@ mod tests {
             latency_max_ns: at(1.0),
             ..Interval::default()
         };
-        (row, vec![(Kind::Latency, latencies)])
+        (row, vec![(Series::Latency, latencies)])
     }
 
     #[test]
@@ -324,14 +346,16 @@ mod tests {
 
     #[test]
     fn a_sliver_at_the_end_joins_its_neighbour() {
-        let mut builder = TimelineBuilder::new(10);
-        for n in 0..4 {
-            let (row, histograms) = second(n, &[100]);
-            let length_s = if n == 3 { 0.01 } else { 1.0 };
-            builder.push_stored(Interval { length_s, ..row }, &histograms);
+        for expected in [0, 4] {
+            let mut builder = TimelineBuilder::expecting(10, expected);
+            for n in 0..4 {
+                let (row, histograms) = second(n, &[100]);
+                let length_s = if n == 3 { 0.01 } else { 1.0 };
+                builder.push_stored(Interval { length_s, ..row }, &histograms);
+            }
+            let bins = builder.view().bins;
+            assert_eq!((bins.len(), bins[2].row.done, bins[2].exact), (3, 2, true), "{expected}");
         }
-        let bins = builder.view().bins;
-        assert_eq!((bins.len(), bins[2].row.done, bins[2].exact), (3, 2, true));
     }
 
     proptest! {
@@ -341,12 +365,17 @@ mod tests {
             seconds in prop::collection::vec(prop::collection::vec(0u64..10_000_000, 0..8), 0..60),
             most in 2usize..12,
             known in any::<bool>(),
+            more in 0usize..20,
         ) {
-            let mut builder = TimelineBuilder::expecting(most, if known { seconds.len() as u64 } else { 0 });
+            // Some come that nobody expected.
+            let expected = if known { seconds.len().saturating_sub(more).max(1) } else { 0 };
+            let mut builder = TimelineBuilder::expecting(most, expected as u64);
             for (n, values) in seconds.iter().enumerate() {
                 let (row, histograms) = second(n as u64, values);
                 builder.push_stored(row, &histograms);
             }
+            let mergeable = builder.closed.iter().filter(|closed| closed.buckets.is_some()).count();
+            prop_assert!(!known || mergeable <= 2, "{}", mergeable);
             let bins = builder.view().bins;
             prop_assert!(bins.len() <= most);
             let mut at = 0;

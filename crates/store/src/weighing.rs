@@ -14,11 +14,14 @@ use crate::{run_folder, wall};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 pub const SCHEMA: &str = "tare.weigh/1";
 const FILE: &str = "weigh.json";
+/// Bytes of one, at most.
+const MOST: u64 = 64 << 20;
 const PAGE: &str = "report.html";
 const MAP: &str = "map.svg";
 
@@ -34,6 +37,9 @@ pub struct Weighing {
     /// As it was typed.
     pub command: String,
     pub machine: BTreeMap<String, String>,
+    /// Names of the machines, if it joins the weighings of several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<String>,
     /// Whether it was cut short.
     pub partial: bool,
     pub packets: Vec<Packets>,
@@ -209,8 +215,9 @@ pub struct Backload {
     /// How the incoming traffic comes to the generator's CPU.
     pub steering: String,
     pub stamps: Stamps,
+    /// Those that count.
     pub trials: usize,
-    /// In the order of time: before it, rising, after it.
+    /// In the order of time: before it, rising, after it. None if no trial counts.
     pub steps: Vec<BackloadStep>,
     /// Share of its own rate that was lost at the highest backload.
     pub fall: Claim,
@@ -300,13 +307,70 @@ pub fn keep(
 ///
 /// # Errors
 /// It is not there, or is no weighing.
-pub fn read(path: &Path) -> std::io::Result<Weighing> {
-    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-    let weighing: Weighing = serde_json::from_slice(&fs::read(file)?)?;
+pub fn read(path: &Path) -> io::Result<Weighing> {
+    let weighing: Weighing = serde_json::from_slice(&bytes_of(&file_of(path))?)?;
     if weighing.schema == SCHEMA {
         return Ok(weighing);
     }
-    Err(std::io::Error::other(format!("its schema is '{}', not {SCHEMA}", weighing.schema)))
+    Err(io::Error::other(format!("its schema is '{}', not {SCHEMA}", weighing.schema)))
+}
+
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE) } else { path.to_owned() }
+}
+
+/// A regular file, and no more than a weighing can have: a pipe or a device may never end.
+fn bytes_of(file: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        return Err(io::Error::other(format!("it is larger than {} MiB, so it is no weighing", MOST >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Whether these weighings may be joined into `out`: not where that replaces one that was measured, or one of
+/// them.
+///
+/// # Errors
+/// What would be replaced.
+pub fn can_join_into(out: &Path, inputs: &[&Path]) -> Result<(), String> {
+    let file = out.join(FILE);
+    let Ok(there) = fs::canonicalize(&file) else {
+        // A page or a map without a weighing is of something else, such as a run.
+        let others = [PAGE, MAP].map(|name| out.join(name));
+        return match others.iter().find(|other| fs::symlink_metadata(other).is_ok()) {
+            Some(other) => Err(format!("{} would be replaced; name another folder", other.display())),
+            None => Ok(()),
+        };
+    };
+    let is_input = inputs.iter().any(|path| fs::canonicalize(file_of(path)).is_ok_and(|one| one == there));
+    if !is_input && read(&file).is_ok_and(|weighing| !weighing.machines.is_empty()) {
+        return Ok(());
+    }
+    Err(format!("{} would be replaced; name another folder", file.display()))
+}
+
+/// Weighings of several machines as one, each figure under its machine's name.
+pub fn join(all: Vec<(String, Weighing)>) -> Weighing {
+    let mut joined = Weighing { schema: SCHEMA.to_owned(), ..Weighing::default() };
+    for (name, one) in all {
+        let named = |what: String| format!("{name}: {what}");
+        joined.made_unix_s = joined.made_unix_s.max(one.made_unix_s);
+        joined.partial |= one.partial;
+        joined.machine.extend(one.machine.into_iter().map(|(fact, value)| (named(fact), value)));
+        joined.machine.insert(named("weighed".into()), format!("{}, tare {}", one.command, one.tare));
+        joined.packets.extend(one.packets.into_iter().map(|it| Packets { port: named(it.port), ..it }));
+        joined.backload.extend(one.backload.into_iter().map(|it| Backload { port: named(it.port), ..it }));
+        joined.rates.extend(one.rates.into_iter().map(|it| Rated { key: named(it.key), ..it }));
+        joined.skipped.extend(one.skipped.into_iter().map(|it| Skipped { what: named(it.what), ..it }));
+        joined.notes.extend(one.notes.into_iter().map(named));
+        joined.machines.push(name);
+    }
+    joined
 }
 
 /// When it was made: `2026-11-20T12:00:00Z`.
@@ -333,6 +397,69 @@ mod tests {
         assert_eq!(read(&path).unwrap(), weighing);
         let page = fs::read_to_string(out.join("report.html")).unwrap();
         assert!(page.contains("-weigh-"), "{page}");
+    }
+
+    #[test]
+    fn joined_weighings_keep_their_figures_under_their_machines_names() {
+        let of = |rate: f64, made_unix_s| {
+            let backload = Backload { port: "udp".into(), trials: 5, ..Backload::default() };
+            let rate = Rated { key: "http".into(), peak_per_s: rate, ..Rated::default() };
+            let machine = [("cpu".to_owned(), "x".to_owned())].into();
+            let (backload, rates) = (vec![backload], vec![rate]);
+            Weighing { made_unix_s, machine, backload, rates, ..Weighing::default() }
+        };
+        let joined = join(vec![("old".into(), of(5.0, 9)), ("new".into(), of(7.0, 3))]);
+        assert_eq!(joined.machines, ["old", "new"]);
+        assert_eq!(joined.made_unix_s, 9);
+        assert_eq!(
+            joined.backload.iter().map(|it| it.port.as_str()).collect::<Vec<_>>(),
+            ["old: udp", "new: udp"]
+        );
+        assert_eq!(joined.rates[1].key, "new: http");
+        assert_eq!((joined.rates[1].peak_per_s, joined.machine["old: cpu"].as_str()), (7.0, "x"));
+    }
+
+    #[test]
+    fn a_weighing_that_was_measured_is_not_joined_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let kept = |name: &str, machines: &[&str]| {
+            let machines = machines.iter().map(|machine| (*machine).to_owned()).collect();
+            let mut weighing = Weighing { schema: SCHEMA.into(), machines, ..Weighing::default() };
+            keep(&mut weighing, Some(&path(name)), |_| String::new(), |_| String::new()).unwrap()
+        };
+        let (one, joined, other) =
+            (kept("one", &[]), kept("joined", &["a", "b"]), kept("other", &["c", "d"]));
+        std::os::unix::fs::symlink(&joined, path("link")).unwrap();
+        let file = joined.join("weigh.json");
+        for (out, inputs, is_right) in [
+            (path("new"), vec![&one], true),
+            (other.clone(), vec![&one, &joined], true),
+            (one.clone(), vec![&joined, &other], false),
+            (joined.clone(), vec![&one, &joined], false),
+            (path("link"), vec![&one, &file], false),
+        ] {
+            let inputs: Vec<&Path> = inputs.into_iter().map(PathBuf::as_path).collect();
+            let said = can_join_into(&out, &inputs);
+            assert_eq!(said.is_ok(), is_right, "{} {inputs:?} {said:?}", out.display());
+        }
+        fs::remove_file(other.join("weigh.json")).unwrap();
+        assert!(can_join_into(&other, &[&one]).unwrap_err().contains("report.html"), "a run's page");
+        fs::write(joined.join("weigh.json"), "something else").unwrap();
+        assert!(can_join_into(&joined, &[&one]).unwrap_err().contains("name another folder"));
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for odd in [&fifo, Path::new("/dev/zero")] {
+            assert!(read(odd).unwrap_err().to_string().contains("no regular file"), "{}", odd.display());
+        }
+        let large = folder.path().join("large");
+        fs::File::create(&large).unwrap().set_len(MOST + 1).unwrap();
+        assert!(read(&large).unwrap_err().to_string().contains("larger than 64 MiB"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One connection's HTTP, with no I/O: request bytes in, answer bytes out, time as an argument.
 //!
 //! ```text
-//! receive(bytes, now) ──► requests, each with its answer and due time ──► produce(now) ──► bytes, or when to ask again
+//! receive(bytes, now) ─► requests with answers and due times ─► produce(now) ─► bytes, or when to ask again
 //! ```
 //!
 //! Answers leave in the order of their requests. A pipelined request's delay runs from its own arrival.

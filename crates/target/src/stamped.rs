@@ -15,7 +15,7 @@ use units::Picos;
 const CONTROL: usize = 64;
 
 #[repr(C, align(8))]
-struct Control([u8; CONTROL]);
+struct Ancillary([u8; CONTROL]);
 
 /// Has the kernel stamp what arrives on connections of this listener. A kind of socket that knows no stamps has
 /// none.
@@ -36,7 +36,7 @@ pub(crate) fn switch_on(listener: &OwnedFd) {
 /// Reads what fits, without waiting: the number of bytes, and how long the last of them has been there. Zero
 /// without a stamp.
 pub(crate) fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Picos), Errno> {
-    let mut control = Control([0; CONTROL]);
+    let mut control = Ancillary([0; CONTROL]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: a message header of zeroes is valid: no name, no parts, no control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };

@@ -81,6 +81,7 @@ impl Doing<'_> {
             wnd_log: log_of(u32::from(s.window)),
             ..Record::default()
         };
+        fresh.put(Flags::QUICK, path.quick);
         fresh.put(Flags::SYN_REPEATED, repeated);
         fresh.put(Flags::STAMPED, stamps.is_some());
         fresh.put(Flags::SACK, path.sack && options.sack_permitted);

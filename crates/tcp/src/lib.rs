@@ -16,7 +16,8 @@
 //! them in flight; and responses of any length that are not stored here. Bytes in order are announced as
 //! ranges of the segment that brought them ([`Notice::Data`]). Bytes ahead of a hole are announced once as well
 //! ([`Notice::Early`]), and are in order when the hole has been filled ([`Notice::Filled`]). One such
-//! interval is kept; it is also the SACK block.
+//! interval stands in the record; an owner keeps others beside it, where there are several holes
+//! ([`step_further()`]). They are also the SACK blocks.
 //!
 //! What the owner does: it finds the record of a segment (by port), checks checksums, drops segments whose
 //! options cannot be read, and sends the segments. At the end of a batch it calls [`step()`] with
@@ -29,6 +30,7 @@
 
 mod arrive;
 mod event;
+mod further;
 mod isn;
 mod notice;
 mod number;
@@ -43,6 +45,7 @@ mod text;
 mod time;
 
 pub use event::{Arrived, Event};
+pub use further::{Further, INTERVALS};
 pub use isn::{Pair, Secret, isn};
 pub use notice::{Cause, Dropped, MOST_NOTICES, Notice, Notices, Refusal};
 pub use options::{MOST_OPTION_BYTES, OptionError, Options};
@@ -50,5 +53,5 @@ pub use path::Path;
 pub use record::{Exponents, Flags, Record};
 pub use segment::{Payload, Segment, WriteError};
 pub use spec::{State, limit, timer};
-pub use step::{Step, step};
+pub use step::{Step, step, step_further};
 pub use time::{Micros, Millis, Time};

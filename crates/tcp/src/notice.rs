@@ -1,8 +1,10 @@
 //! What a step has to say to its owner.
 
-/// The most notices of one step: an acknowledgment says two things, the window one, text three, FIN one, and
-/// what is sent in return at most two.
-pub const MOST_NOTICES: usize = 10;
+use crate::further::REACHED;
+
+/// The most notices of one step: an acknowledgment says two things, the window one, text one for each interval
+/// that it reaches and one for each hole, FIN one, and what is sent in return at most two.
+pub const MOST_NOTICES: usize = 7 + 2 * REACHED + 1;
 
 /// One thing that happened. Lengths are bytes; `skip` counts from the first byte of the segment's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +19,8 @@ pub enum Notice {
     Data { skip: u32, len: u32 },
     /// New bytes of this segment ahead of a hole. An owner that wants them in order keeps them now.
     Early { skip: u32, len: u32 },
-    /// The hole is filled: so many bytes that were announced as `Early` follow what was in order.
+    /// The first hole is filled: so many bytes that were announced as `Early` follow what was in order, up to
+    /// the next hole.
     Filled { len: u32 },
     /// The peer will send no more. An owner that now has the whole response says `answered` before it gives
     /// this record another segment: the ACK of our FIN ends the connection, and a request that still waits
@@ -97,7 +100,7 @@ pub enum Dropped {
     UnsentAck,
     /// Acknowledges what is older than any window.
     OldAck,
-    /// A second hole: only one interval is kept.
+    /// Ahead of one hole more than intervals are kept.
     Hole,
     /// FIN ahead of a hole.
     EarlyFin,

@@ -34,6 +34,8 @@ pub struct Options {
     pub stamps: Option<(u32, u32)>,
     /// The first block: its left edge, and the number after its last.
     pub sack: Option<(u32, u32)>,
+    /// Those that follow it, without a gap.
+    pub further_blocks: [Option<(u32, u32)>; 3],
 }
 
 /// Options that contradict themselves; the segment must not be used (MUST-7).
@@ -95,7 +97,7 @@ impl Options {
                 self.stamps.get_or_insert((word([*a, *b, *c, *d]), word([*e, *f, *g, *h])));
             }
             (kind::SACK, [a, b, c, d, e, f, g, h, rest @ ..]) if rest.len() % 8 == 0 => {
-                self.sack.get_or_insert((word([*a, *b, *c, *d]), word([*e, *f, *g, *h])));
+                self.take_blocks((word([*a, *b, *c, *d]), word([*e, *f, *g, *h])), rest);
             }
             (kind::MSS | kind::SCALE | kind::SACK_PERMITTED | kind::STAMPS | kind::SACK, _) => {
                 return Err(OptionError::Size { kind, length: body.len() as u8 + 2 });
@@ -105,8 +107,22 @@ impl Options {
         Ok(())
     }
 
-    /// Writes the options, a multiple of four bytes, and says how many: at most [`MOST_OPTION_BYTES`], as all
-    /// five together take 4 + 4 + 4 + 12 + 12.
+    fn take_blocks(&mut self, first: (u32, u32), rest: &[u8]) {
+        if self.sack.is_none() {
+            (self.sack, self.further_blocks) = (Some(first), further_blocks(rest));
+        }
+    }
+
+    /// How many blocks fit behind the first one.
+    fn room_for_blocks(&self) -> usize {
+        let words = [self.mss.is_some(), self.sack_permitted, self.shift.is_some()];
+        let others = 4 * words.iter().filter(|is_there| **is_there).count();
+        let stamps = if self.stamps.is_some() { 12 } else { 0 };
+        (MOST_OPTION_BYTES - others - stamps - 12) / 8
+    }
+
+    /// Writes the options, a multiple of four bytes, and says how many. All five together take 4 + 4 + 4 + 12 +
+    /// 12; of the further blocks, those are left out that would make it more than [`MOST_OPTION_BYTES`].
     pub fn write(&self, room: &mut [u8; MOST_OPTION_BYTES]) -> usize {
         let mut at = 0;
         let mut put = |bytes: &[u8]| {
@@ -128,13 +144,25 @@ impl Options {
         if let Some(shift) = self.shift {
             put(&[kind::NOP, kind::SCALE, 3, shift]);
         }
-        if let Some((left, right)) = self.sack {
-            put(&[kind::NOP, kind::NOP, kind::SACK, 10]);
-            put(&left.to_be_bytes());
-            put(&right.to_be_bytes());
+        if let Some(first) = self.sack {
+            let further = self.further_blocks.iter().map_while(|block| *block).take(self.room_for_blocks());
+            let length = 10 + 8 * further.clone().count() as u8;
+            put(&[kind::NOP, kind::NOP, kind::SACK, length]);
+            for (left, right) in core::iter::once(first).chain(further) {
+                put(&left.to_be_bytes());
+                put(&right.to_be_bytes());
+            }
         }
         at
     }
+}
+
+fn further_blocks(bytes: &[u8]) -> [Option<(u32, u32)>; 3] {
+    let mut blocks = bytes.chunks_exact(8).map(|block| match block {
+        [a, b, c, d, e, f, g, h] => Some((word([*a, *b, *c, *d]), word([*e, *f, *g, *h]))),
+        _ => None,
+    });
+    core::array::from_fn(|_| blocks.next().flatten())
 }
 
 const fn word(bytes: [u8; 4]) -> u32 {

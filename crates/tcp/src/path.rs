@@ -37,6 +37,9 @@ pub struct Path {
     pub stamps: bool,
     /// Whether selective acknowledgments are offered.
     pub sack: bool,
+    /// Whether text of a first response is acknowledged at the end of its batch, as Linux does early in
+    /// a connection; else the peer may wait for 40 ms.
+    pub quick: bool,
 }
 
 impl Path {
@@ -63,6 +66,7 @@ impl Path {
             shift: 7,
             stamps: true,
             sack: true,
+            quick: false,
         }
     }
 
@@ -80,7 +84,7 @@ impl Path {
     }
 
     /// The retransmission timeout before any doubling, in milliseconds, rounded up.
-    pub(crate) fn rto_ms(&self, syn_repeated: bool) -> u32 {
+    pub fn rto_ms(&self, syn_repeated: bool) -> u32 {
         if self.srtt_us == 0 {
             return if syn_repeated { timer::RTO_AFTER_SYN } else { timer::RTO_FIRST };
         }

@@ -32,7 +32,7 @@ impl Doing<'_> {
             shift: Some(path.shift),
             sack_permitted: path.sack,
             stamps: path.stamps.then(|| (self.stamp(), 0)),
-            sack: None,
+            ..Options::default()
         };
         self.segment = Some(Segment {
             seq: self.r.snd_una,
@@ -71,11 +71,13 @@ impl Doing<'_> {
 
     fn emit(&mut self, seq: u32, flags: u8, payload: Option<Payload>) {
         let reset = flags & flag::RST != 0;
-        let options = Options {
+        let mut options = Options {
             stamps: self.r.has(Flags::STAMPED).then(|| (self.stamp(), self.r.ts_recent)),
-            sack: (self.sends_block() && !reset).then(|| self.block()),
             ..Options::default()
         };
+        if self.sends_blocks() && !reset {
+            self.name_blocks(&mut options);
+        }
         let window = if reset || self.r.has(Flags::SHUT) { 0 } else { WINDOW };
         debug_assert!(self.segment.is_none(), "two segments in one step");
         self.segment = Some(Segment { seq, ack: self.r.rcv_nxt, flags, window, options, payload });
@@ -88,19 +90,35 @@ impl Doing<'_> {
         self.now.millis().as_wrapped().wrapping_add(self.path.stamp_offset)
     }
 
-    fn sends_block(&self) -> bool {
+    fn sends_blocks(&self) -> bool {
         self.r.has(Flags::SACK) && self.r.ooo_len > 0
     }
 
-    fn block(&self) -> (u32, u32) {
-        let len = self.r.ooo_len.wrapping_add(u32::from(self.r.has(Flags::OOO_FIN)));
-        (self.r.ooo_start, self.r.ooo_start.wrapping_add(len))
+    /// How many there is room for: four, or three beside timestamps.
+    fn most_blocks(&self) -> usize {
+        if self.r.has(Flags::STAMPED) { 3 } else { 4 }
+    }
+
+    /// The intervals as SACK blocks, the one that changed last first (RFC 2018 §4).
+    fn name_blocks(&self, options: &mut Options) {
+        let spans = self.spans();
+        let last = spans.end();
+        let number = |at: i64| self.r.rcv_nxt.wrapping_add(at as u32);
+        let mut blocks = spans.iter().take(self.most_blocks()).map(|span| {
+            let fin = self.r.has(Flags::OOO_FIN) && span.end == last;
+            (number(span.start), number(span.end + i64::from(fin)))
+        });
+        options.sack = blocks.next();
+        options.further_blocks = core::array::from_fn(|_| blocks.next());
     }
 
     /// Most bytes of payload in the next segment.
     pub(crate) fn room(&self) -> u16 {
-        let block = if self.sends_block() { limit::SACK_ROOM as u16 } else { 0 };
-        self.r.mss.saturating_sub(block)
+        if !self.sends_blocks() {
+            return self.r.mss;
+        }
+        let further = self.further.iter().count().min(self.most_blocks() - 1) as u32;
+        self.r.mss.saturating_sub((limit::SACK_ROOM + limit::SACK_BLOCK * further) as u16)
     }
 
     /// Sends what may be sent, or waits for the window.

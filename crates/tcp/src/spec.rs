@@ -50,7 +50,7 @@ impl Flags {
     pub const ACK_DUE: Self = Self::of(1 << 9);
     /// It is owed at the end of the batch.
     pub const ACK_NOW: Self = Self::of(1 << 10);
-    /// The out-of-order interval ends with FIN.
+    /// The out-of-order interval, of several the last one, ends with FIN.
     pub const OOO_FIN: Self = Self::of(1 << 11);
     /// Timestamps are in use.
     pub const STAMPED: Self = Self::of(1 << 12);
@@ -66,9 +66,11 @@ impl Flags {
     pub const SHUT: Self = Self::of(1 << 17);
     /// Another segment may leave at the end of the batch.
     pub const MORE: Self = Self::of(1 << 18);
+    /// The first response is not whole, and the path is quick: text is acknowledged at the end of its batch.
+    pub const QUICK: Self = Self::of(1 << 19);
 
     /// All of them, by bit, with the names that the specification gives.
-    pub const ALL: [(&'static str, Self); 19] = [
+    pub const ALL: [(&'static str, Self); 20] = [
         ("lived", Self::LIVED),
         ("timed", Self::TIMED),
         ("persist", Self::PERSIST),
@@ -88,6 +90,7 @@ impl Flags {
         ("untimed", Self::UNTIMED),
         ("shut", Self::SHUT),
         ("more", Self::MORE),
+        ("quick", Self::QUICK),
     ];
 
     pub const fn contains(self, other: Self) -> bool {
@@ -122,13 +125,13 @@ pub mod timer {
     pub const RTO_LEAST: u32 = 200;
     /// Greatest retransmission timeout, as Linux.
     pub const RTO_MOST: u32 = 120_000;
-    /// Most that an acknowledgment waits for more data (RFC 9293: less than 500).
+    /// Longest that an acknowledgment waits for more data (RFC 9293: less than 500).
     pub const ACK_DELAY: u32 = 40;
-    /// Most that it waits for the next request after a whole response.
+    /// Longest that it waits for the next request after a complete response.
     pub const ACK_ANSWERED: u32 = 1;
     /// Least time between challenge ACKs of a connection, as Linux.
     pub const CHALLENGE_GAP: u32 = 500;
-    /// TIME_WAIT keeps the record; after it the port is in quarantine (deviates: 2 MSL).
+    /// TIME_WAIT; then the port is in quarantine (RFC 9293: 2 MSL).
     pub const TIME_WAIT: u32 = 1000;
     /// Patience for the peer's part of closing, as Linux.
     pub const FIN_TIMEOUT: u32 = 60_000;
@@ -136,7 +139,7 @@ pub mod timer {
 
 /// Numbers that bound what is believed and sent.
 pub mod limit {
-    /// Doublings: 200 ms becomes more than rto_most.
+    /// Most doublings of the timeout: 200 ms becomes more than rto_most.
     pub const BACKOFF_MOST: u32 = 10;
     /// R1: the owner is told after this many retransmissions (RFC 9293: at least 3).
     pub const SLOW_RETRIES: u32 = 3;
@@ -150,9 +153,15 @@ pub mod limit {
     pub const STAMP_ROOM: u32 = 12;
     /// Bytes of one SACK block, padded.
     pub const SACK_ROOM: u32 = 12;
+    /// Bytes of each further block; with timestamps three fit, else four.
+    pub const SACK_BLOCK: u32 = 8;
+    /// Most out-of-order intervals of a connection whose owner keeps those beyond the first.
+    pub const INTERVALS: u32 = 32;
+    /// Most intervals that the text of one segment joins or fills; what is behind the last of them is dropped.
+    pub const REACHED: u32 = 4;
     /// Longer patience counts as this (ms; 11 days): times are compared modulo 2^32.
     pub const PATIENCE_MOST: u32 = 1_000_000_000;
-    /// So many duplicate ACKs mean that the first segment in flight was lost (RFC 5681, 3.2).
+    /// After this many duplicate ACKs the first segment in flight counts as lost (RFC 5681, 3.2).
     pub const DUPLICATES: u32 = 3;
     /// Least distance of a new life's ISN from the last life's numbers, if the clock gives none.
     pub const ISN_STEP: u32 = 65_536;

@@ -2,6 +2,7 @@
 //! `send.rs`. Comments name the rows of `spec/tcp.toml`.
 
 use crate::event::Event;
+use crate::further::{Further, INTERVALS};
 use crate::notice::{Cause, Dropped, Notice, Notices, Refusal};
 use crate::number::{after, ahead};
 use crate::path::Path;
@@ -18,12 +19,29 @@ pub struct Step {
     pub notices: Notices,
 }
 
-/// What `event` makes of a session's record at `now`.
+/// What `event` makes of a session's record at `now`. Data behind a second hole is dropped.
 pub fn step(path: &Path, record: Record, event: Event, now: Time) -> Step {
+    run(path, record, (&mut Further::default(), 1), event, now)
+}
+
+/// The same for an owner that keeps the intervals for which the record has no room.
+pub fn step_further(path: &Path, record: Record, further: &mut Further, event: Event, now: Time) -> Step {
+    run(path, record, (further, INTERVALS), event, now)
+}
+
+fn run(
+    path: &Path,
+    record: Record,
+    (further, most_intervals): (&mut Further, usize),
+    event: Event,
+    now: Time,
+) -> Step {
     let mut doing = Doing {
         path,
         now,
         r: record,
+        further,
+        most_intervals,
         segment: None,
         notices: Notices::new(),
         lost: false,
@@ -52,6 +70,8 @@ pub(crate) struct Doing<'a> {
     pub path: &'a Path,
     pub now: Time,
     pub r: Record,
+    pub further: &'a mut Further,
+    pub most_intervals: usize,
     pub segment: Option<Segment>,
     pub notices: Notices,
     /// What was sent again is partly acknowledged: the rest is lost, too.
@@ -121,6 +141,7 @@ impl Doing<'_> {
             return self.refuse(Refusal::NothingAsked);
         }
         self.r.clear(Flags::ASKED);
+        self.r.clear(Flags::QUICK);
         self.say(Notice::Done);
         let soon = self.now.after_ms(timer::ACK_ANSWERED);
         if self.r.has(Flags::ACK_DUE) && soon.is_before(self.r.ack_by) {
@@ -286,6 +307,7 @@ impl Doing<'_> {
             flags: Flags::LIVED,
             ..Record::default()
         };
+        *self.further = Further::NONE;
     }
 
     pub(crate) fn quarantine(&mut self) {

@@ -1,4 +1,4 @@
-//! Text and FIN of a segment: what is in order is announced, and one interval ahead of a hole is kept.
+//! Text and FIN of a segment: what is in order is announced, and intervals ahead of holes are kept.
 //!
 //! ```text
 //!             rcv_nxt          ooo_start      + ooo_len
@@ -9,6 +9,7 @@
 //! ```
 
 use crate::event::Arrived;
+use crate::further::{Further, REACHED, Span, Spans};
 use crate::notice::{Dropped, Notice};
 use crate::number::ahead;
 use crate::record::Flags;
@@ -24,6 +25,18 @@ struct Text {
     end: i64,
     /// FIN follows the text, and nothing was cut.
     fin: bool,
+}
+
+impl Text {
+    /// Cut where it has reached as many intervals as one step joins or fills.
+    fn reaching(self, spans: &Spans) -> Self {
+        let touched = spans.only(|span| span.touches(&Span { start: self.start, end: self.end }));
+        if touched.len() <= REACHED {
+            return self;
+        }
+        let last = touched.ascending().iter().nth(REACHED - 1).map_or(self.end, |span| span.end);
+        Self { end: last, fin: false, ..self }
+    }
 }
 
 impl Doing<'_> {
@@ -66,29 +79,17 @@ impl Doing<'_> {
     /// text/order. Whether FIN is next.
     fn deliver(&mut self, text: Text) -> bool {
         let had = self.r.ooo_len > 0;
-        let interval = ahead(self.r.ooo_start, self.r.rcv_nxt);
-        let reaches = had && text.end >= interval;
-        let mut is_fin_next = text.fin;
-        if reaches {
-            let kept = i64::from(self.r.ooo_len);
-            self.announce(text, 0, interval);
-            self.say(Notice::Filled { len: self.r.ooo_len });
-            self.received(kept);
-            // Nothing follows a FIN.
-            if self.r.has(Flags::OOO_FIN) {
-                is_fin_next = true;
-            } else {
-                is_fin_next &= text.end >= interval + kept;
-                self.announce(text, interval + kept, text.end);
-            }
-            self.forget_interval();
+        let is_fin_next = if had {
+            self.fill(text)
         } else {
             self.announce(text, 0, text.end);
-        }
+            text.fin
+        };
         // A gap that gets smaller, and every second full segment, are acknowledged at once (RFC 5681 §4.2).
         let stamps = if self.r.has(Flags::STAMPED) { limit::STAMP_ROOM } else { 0 };
         let full = u32::from(self.path.mss).saturating_sub(stamps);
-        if had || u32::from(self.r.unacked) >= (2 * full).min(u32::from(u16::MAX)) {
+        if had || self.r.has(Flags::QUICK) || u32::from(self.r.unacked) >= (2 * full).min(u32::from(u16::MAX))
+        {
             self.owe_now();
         } else {
             self.owe_later();
@@ -96,10 +97,38 @@ impl Doing<'_> {
         is_fin_next
     }
 
-    fn forget_interval(&mut self) {
+    /// Text in order, while there are intervals: those that it reaches are in order, too. Whether FIN is next.
+    fn fill(&mut self, text: Text) -> bool {
+        let (base, spans) = (self.r.rcv_nxt, self.spans());
+        let text = text.reaching(&spans);
+        let left = spans.only(|span| span.start > text.end);
+        let mut at = 0;
+        for span in spans.ascending().iter().take_while(|span| span.start <= text.end) {
+            self.announce(text, at, span.start);
+            self.say(Notice::Filled { len: (span.end - span.start) as u32 });
+            self.received(span.end - span.start);
+            at = span.end;
+        }
+        // Nothing follows a FIN.
+        let is_fin_next = if self.r.has(Flags::OOO_FIN) && left.is_empty() {
+            true
+        } else {
+            self.announce(text, at, text.end);
+            text.fin && text.end >= at
+        };
+        left.keep(base, &mut self.r, self.further);
+        is_fin_next
+    }
+
+    pub(crate) fn spans(&self) -> Spans {
+        Spans::of(&self.r, self.further)
+    }
+
+    fn forget_intervals(&mut self) {
         self.r.ooo_start = 0;
         self.r.ooo_len = 0;
         self.r.clear(Flags::OOO_FIN);
+        *self.further = Further::NONE;
     }
 
     /// Announces the bytes from `from` to `to`, counted as in `text`, as in order.
@@ -118,28 +147,33 @@ impl Doing<'_> {
     /// text/early, text/hole
     fn keep(&mut self, text: Text) {
         self.owe_now();
+        let spans = self.spans();
+        let text = text.reaching(&spans);
         let Text { start, mut end, mut fin } = text;
-        let (mut left, mut right) = (start, end);
-        if self.r.ooo_len > 0 {
-            let kept_start = ahead(self.r.ooo_start, self.r.rcv_nxt);
-            let kept_end = kept_start + i64::from(self.r.ooo_len);
-            if end < kept_start || start > kept_end {
+        let touched = spans.only(|span| span.touches(&Span { start, end }));
+        // Nothing follows a FIN.
+        let ends = self.r.has(Flags::OOO_FIN);
+        if touched.is_empty() && !spans.is_empty() {
+            if spans.len() >= self.most_intervals || ends && start > spans.end() {
                 return self.drop(Dropped::Hole);
             }
-            // Nothing follows a FIN.
-            if self.r.has(Flags::OOO_FIN) {
-                fin &= end <= kept_end;
-                end = end.min(kept_end);
-            }
-            (left, right) = (start.min(kept_start), end.max(kept_end));
-            self.announce_early(text, start, kept_start);
-            self.announce_early(text, kept_end, end);
-        } else {
-            self.announce_early(text, start, end);
+        } else if ends {
+            fin &= end <= spans.end();
+            end = end.min(spans.end());
         }
-        self.r.ooo_start = self.r.rcv_nxt.wrapping_add(left as u32);
-        self.r.ooo_len = (right - left) as u32;
-        if fin && end == right {
+        let mut joined = Span { start, end };
+        let mut at = start;
+        for span in touched.ascending().iter() {
+            self.announce_early(text, at, span.start);
+            at = at.max(span.end);
+            joined = Span { start: joined.start.min(span.start), end: joined.end.max(span.end) };
+        }
+        self.announce_early(text, at, end);
+        let mut kept = Spans::default();
+        kept.push(joined);
+        spans.iter().filter(|span| !touched.iter().any(|one| one == *span)).for_each(|span| kept.push(*span));
+        kept.keep(self.r.rcv_nxt, &mut self.r, self.further);
+        if fin && end == kept.end() {
             self.r.set(Flags::OOO_FIN);
         }
     }
@@ -153,8 +187,7 @@ impl Doing<'_> {
     /// fin/joins, fin/early
     fn keep_fin(&mut self, at: i64) {
         self.owe_now();
-        let kept_end = ahead(self.r.ooo_start, self.r.rcv_nxt) + i64::from(self.r.ooo_len);
-        if self.r.ooo_len > 0 && at == kept_end {
+        if self.r.ooo_len > 0 && at == self.spans().end() {
             self.r.set(Flags::OOO_FIN);
         } else {
             self.drop(Dropped::EarlyFin);
@@ -165,7 +198,7 @@ impl Doing<'_> {
     fn take_fin(&mut self) {
         self.received(1);
         // Nothing follows a FIN: a peer that sent more contradicts itself.
-        self.forget_interval();
+        self.forget_intervals();
         self.say(Notice::Ended);
         self.owe_now();
         match self.r.state {

@@ -86,6 +86,9 @@ engine_counters! {
         total unstamped: u64,
         /// Time for which requests that did not leave at once may have waited for the generator.
         total unsent: Picos,
+        /// Time for which requests may have waited because a TCP of our own sends less at once than the
+        /// kernel's.
+        total held: Picos,
         /// Reads whose stamp says that the bytes were there when the loop had looked and found nothing.
         total contradicted: u64,
         /// Times that the loop waited in the kernel, and the events it got.

@@ -77,6 +77,8 @@ keyed! {
         FramingChunk = "framing.chunk",
         /// Bytes came that no request asked for.
         FramingUnasked = "framing.unasked",
+        /// The FPGA module received a part of the response's head ahead of what comes before it.
+        FramingHole = "framing.hole",
         /// TLS ended without a word before a body that only its end delimits.
         BodyTruncated = "body.truncated",
         /// It was pipelined behind another request with which the target closed the connection, and may not be
@@ -96,6 +98,8 @@ keyed! {
         LinkDown = "link.down",
         /// The port took the frame and the kernel or driver then refused it.
         PortRefused = "port.refused",
+        /// The port was to let the frame go at a time that was over when its turn came.
+        PortLate = "port.late",
         /// Longer than the interface takes.
         FrameTooLong = "frame.too_long",
     }
@@ -237,14 +241,15 @@ impl Cause {
             | Self::FramingHeadTooLarge
             | Self::FramingLength
             | Self::FramingChunk
-            | Self::FramingUnasked => CausePart::Framing,
+            | Self::FramingUnasked
+            | Self::FramingHole => CausePart::Framing,
             Self::PipelineClosed => CausePart::Pipeline,
             Self::ReuseClosed => CausePart::Reuse,
             Self::ExpectStatus | Self::ExpectBody | Self::ExpectChecksum => CausePart::Expect,
             Self::RedirectLimit | Self::RedirectBad | Self::RedirectTls => CausePart::Redirect,
             Self::SocketOther => CausePart::Socket,
             Self::LinkDown => CausePart::Link,
-            Self::PortRefused => CausePart::Port,
+            Self::PortRefused | Self::PortLate => CausePart::Port,
             Self::FrameTooLong => CausePart::Frame,
         }
     }

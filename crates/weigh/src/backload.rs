@@ -1,17 +1,22 @@
 //! Backload: what traffic *to* the generator takes away from what it creates.
 //!
 //! ```text
-//!   own traffic   ████████████████████████████████████████   as fast as it goes, all the time
-//!   incoming              ▁▁▁▁▃▃▃▃▅▅▅▅▇▇▇▇                   rising steps from another namespace, port and core
-//!                 before  rising           after             one trial; figures of a step are over trials
+//!   own traffic   ██████████████████████████████████   as fast as it goes, all the time
+//!   incoming              ▁▁▁▁▃▃▃▃▅▅▅▅▇▇▇▇             rising steps from another namespace, port and core
+//!                 before  rising           after       one trial; figures of a step are over trials
 //! ```
 //!
 //! Incoming frames are processed by the generator's own CPU, as those of a card whose interrupts come to it
 //! would be (receive packet steering). Through `mem` they come by the same ring, past the kernel: that is the
 //! null case, and its rate must not fall.
+//!
+//! [`requests`] does the same to `tare http`, by the kernel's sockets and past them.
+
+pub mod requests;
 
 use crate::WeighError;
 use crate::claims;
+use crate::elsewhere::{self, Elsewhere};
 use crate::packets::{Tell, remarks, series};
 use crate::run::{self, Incoming, Outcome, RunSetup};
 use crate::sender::{Pace, Step};
@@ -36,6 +41,8 @@ const EACH: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub ways: Vec<Way>,
+    /// Requests, by way of these.
+    pub stacks: Vec<requests::Stack>,
     pub sizes: Vec<usize>,
     pub kinds: Vec<Traffic>,
     /// Frames a second, as typed; `high` `None` is as many as the other end can send.
@@ -46,6 +53,8 @@ pub struct Options {
     pub step_ns: u64,
     pub trials: usize,
     pub batch: usize,
+    /// Who sends the incoming traffic, if not the other end of a bed.
+    pub by: Option<Elsewhere>,
 }
 
 /// Weighs one port, frame size and kind of traffic.
@@ -59,18 +68,14 @@ pub fn weigh(
     stop: &AtomicBool,
     tell: Tell<'_>,
 ) -> Result<weighing::Backload, WeighError> {
-    let high = most_incoming(stage, options, (way, size, kind), stop)?;
-    let rates = rising(options.low, high, options.steps);
-    // Before and after: silence, twice as long, so that the comparison has as many packets.
-    let mut paces = vec![Pace::Silence];
-    paces.extend(rates.iter().map(|rate| Pace::Even(*rate)));
-    if options.high.is_none() && way != Way::Mem {
-        paces.pop();
-        paces.push(Pace::Flood);
-    }
-    paces.push(Pace::Silence);
+    let (high, settling_ns) = most_incoming(stage, options, (way, size, kind), stop)?;
+    let paces = paces(options, high, options.high.is_none() && way != Way::Mem);
+    let (all, lengths, measured) = match options.by {
+        Some(_) => elsewhere::with_settling(&paces, (options.step_ns, settling_ns)),
+        None => (paces.clone(), vec![options.step_ns; paces.len()], (0..paces.len()).collect()),
+    };
     let steps: Vec<Step> =
-        paces.iter().map(|_| Step { pace: Pace::Flood, length_ns: options.step_ns }).collect();
+        lengths.into_iter().map(|length_ns| Step { pace: Pace::Flood, length_ns }).collect();
     let setup = RunSetup {
         wanted: Wanted {
             way,
@@ -84,99 +89,150 @@ pub fn weigh(
         },
         batch: if way == Way::Mem { 64 } else { options.batch },
         steps,
-        incoming: Some(Incoming { kind, size, paces: paces.clone() }),
+        incoming: Some(Incoming { kind, size, paces: all, by: options.by.clone() }),
         stop,
     };
-    let mut outcomes = Vec::new();
-    let mut notes: Vec<String> = Vec::new();
+    let (mut outcomes, mut other) = (Vec::new(), None);
+    let mut notes: Vec<String> = options.by.iter().filter_map(Elsewhere::remark).collect();
     for number in 1..=options.trials {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let outcome = run::run(stage, &setup)?;
-        let (said, counts) = remarks(&outcome);
+        let outcome = match run::run(stage, &setup) {
+            Ok(outcome) => outcome,
+            Err(error) if outcomes.is_empty() && other.is_none() => return Err(error),
+            Err(error) => {
+                notes.push(format!("trial {number}: {error}; this trial and all later ones are missing"));
+                break;
+            }
+        };
+        let (said, counts) = under_traffic(&outcome);
         notes.extend(said.into_iter().map(|one| format!("trial {number}: {one}")));
-        notes.extend(
-            outcome.incoming_failure.as_ref().map(|why| format!("trial {number}: incoming traffic: {why}")),
-        );
         tell(&format!(
             "{way} {size} B under {}, trial {number} of {}: {}",
             kind.name(),
             options.trials,
-            in_a_line(&outcome)
+            in_a_line(&outcome, &measured)
         ));
-        if counts || outcomes.is_empty() && !stop.load(Ordering::Relaxed) {
+        if counts {
             outcomes.push(outcome);
+        } else if !stop.load(Ordering::Relaxed) {
+            other = Some(outcome);
         }
     }
-    if outcomes.is_empty() {
+    // One that does not count still tells where it was.
+    let Some(shape) = outcomes.first().or(other.as_ref()) else {
         return Err(WeighError::Wrong(
             notes.pop().unwrap_or_else(|| "cut short before the end of the first trial".into()),
         ));
-    }
+    };
     if way == Way::Live && kind == Traffic::Answers {
         notes.push("live receives nothing; the kernel receives what arrives".into());
     }
-    Ok(found(&outcomes, (way, size, kind), stage, &paces, notes))
+    Ok(found((&outcomes, shape), (way, size, kind), stage, (&paces, &measured), notes))
+}
+
+/// What sets a trial apart, and whether it still counts: not where the incoming traffic failed.
+fn under_traffic(outcome: &Outcome) -> (Vec<String>, bool) {
+    let (mut said, counts) = remarks(outcome);
+    let failure = outcome.incoming_failure.as_ref();
+    said.extend(outcome.incoming_remark.as_ref().map(|what| format!("incoming traffic: {what}")));
+    said.extend(failure.map(|why| format!("incoming traffic: {why}; the trial does not count")));
+    (said, counts && failure.is_none())
+}
+
+/// Silence, rising rates up to `high` or as fast as it goes, and silence.
+fn paces(options: &Options, high: f64, is_flood: bool) -> Vec<Pace> {
+    let rates = rising(options.low, high, options.steps);
+    let mut paces = vec![Pace::Silence];
+    paces.extend(rates.iter().map(|rate| Pace::Even(*rate)));
+    if is_flood {
+        paces.pop();
+        paces.push(Pace::Flood);
+    }
+    paces.push(Pace::Silence);
+    paces
+}
+
+/// Share of the rate before that is lost at the highest backload, and the rate after it, for each trial. Of the
+/// mean rate before: so it is what the table's rates say.
+fn fall_and_recovery(own: &[Vec<f64>], last: usize) -> (Vec<f64>, Vec<f64>) {
+    if own.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let before = stats::mean(&own.iter().map(|rates| rates[0]).collect::<Vec<_>>());
+    let of_before = |value: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        own.iter().filter(|_| before > 0.0).map(|rates| value(rates) / before).collect()
+    };
+    // The step before the last is the highest backload.
+    (of_before(&|rates| rates[0] - rates[last - 1]), of_before(&|rates| rates[last]))
+}
+
+fn phase(step: usize, steps: usize) -> String {
+    match step {
+        0 => "before",
+        step if step + 1 == steps => "after",
+        _ => "rising",
+    }
+    .to_owned()
 }
 
 /// Own rates along the steps: `612k 580k 431k → 610k`.
-fn in_a_line(outcome: &Outcome) -> String {
-    let rates: Vec<String> = own_rates(outcome).iter().map(|rate| format!("{:.0}k", rate / 1e3)).collect();
+fn in_a_line(outcome: &Outcome, measured: &[usize]) -> String {
+    let rates: Vec<String> =
+        own_rates(outcome, measured).iter().map(|rate| format!("{:.0}k", rate / 1e3)).collect();
     let (last, first) =
         rates.split_last().map_or(("", [].as_slice()), |(last, first)| (last.as_str(), first));
     format!("{} → {last} packets/s sent", first.join(" "))
 }
 
-fn own_rates(outcome: &Outcome) -> Vec<f64> {
-    let steps = outcome.sent.steps.iter().zip(&outcome.steps);
-    steps.map(|(packets, step)| *packets as f64 * 1e9 / step.length_ns as f64).collect()
+fn own_rates(outcome: &Outcome, measured: &[usize]) -> Vec<f64> {
+    let packets = |step: usize| outcome.sent.steps.get(step).copied().unwrap_or(0) as f64;
+    measured.iter().map(|step| packets(*step) * 1e9 / outcome.steps[*step].length_ns as f64).collect()
 }
 
+/// The highest rate of incoming frames, and how long a command has until they arrive.
 fn most_incoming(
     stage: &Stage,
     options: &Options,
     (way, size, kind): (Way, usize, Traffic),
     stop: &AtomicBool,
-) -> Result<f64, WeighError> {
-    match (options.high, way) {
-        (Some(high), _) => Ok(high),
-        (None, Way::Mem) => Ok(MEM_MOST_PER_S),
-        (None, _) => {
-            let incoming = Incoming { kind, size, paces: vec![Pace::Flood] };
-            run::try_incoming(stage, &incoming, TRY_NS, stop)
+) -> Result<(f64, u64), WeighError> {
+    let high = match (options.high, way, &options.by) {
+        (Some(high), ..) => high,
+        (None, Way::Mem, _) => MEM_MOST_PER_S,
+        (None, _, Some(by)) => return elsewhere::most(by, stage, (size, kind), stop),
+        (None, _, None) => {
+            let incoming = Incoming { kind, size, paces: vec![Pace::Flood], by: None };
+            run::try_incoming(stage, &incoming, TRY_NS, stop)?
         }
-    }
+    };
+    Ok((high, elsewhere::SETTLING_NS))
 }
 
-/// Equal steps from above `low` up to `high`.
+/// Equal steps up to `high`: from `low` on, or from above it if that is silence, which there is before.
 fn rising(low: f64, high: f64, steps: usize) -> Vec<f64> {
+    if low > 0.0 && steps > 1 {
+        return (0..steps).map(|n| low + (high - low) * n as f64 / (steps - 1) as f64).collect();
+    }
     let steps = steps.max(1);
     (1..=steps).map(|n| low + (high - low) * n as f64 / steps as f64).collect()
 }
 
-/// What the trials say together.
+/// What the trials that count say together: if none does, nothing. `shape` is one of those that ran.
 fn found(
-    outcomes: &[Outcome],
+    (outcomes, shape): (&[Outcome], &Outcome),
     (way, size, kind): (Way, usize, Traffic),
     stage: &Stage,
-    paces: &[Pace],
+    (paces, measured): (&[Pace], &[usize]),
     remarks: Vec<String>,
 ) -> weighing::Backload {
-    let first = &outcomes[0];
-    let own: Vec<Vec<f64>> = outcomes.iter().map(own_rates).collect();
-    let last = paces.len() - 1;
-    // The step before the last is the highest backload.
-    let before = stats::mean(&own.iter().map(|rates| rates[0]).collect::<Vec<_>>());
-    // Of the mean rate before it: so it is what the table's rates say.
-    let of_before = |value: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
-        own.iter().filter(|_| before > 0.0).map(|rates| value(rates) / before).collect()
-    };
-    let fall = of_before(&|rates| rates[0] - rates[last - 1]);
-    let recovery = of_before(&|rates| rates[last]);
+    let told = if outcomes.is_empty() { 0 } else { paces.len() };
+    let own: Vec<Vec<f64>> = outcomes.iter().map(|outcome| own_rates(outcome, measured)).collect();
+    let (fall, recovery) = fall_and_recovery(&own, paces.len() - 1);
     weighing::Backload {
         port: way.name().to_owned(),
-        address: first.address.clone(),
+        address: shape.address.clone(),
         size,
         kind: kind.name().to_owned(),
         against: if way == Way::Mem {
@@ -184,28 +240,34 @@ fn found(
         } else {
             stage.against.clone()
         },
-        steering: first.steering.clone(),
+        steering: shape.steering.clone(),
         stamps: Stamps {
-            method: first.method.name().to_owned(),
-            place: first.place.clone(),
-            why: first.why.clone(),
+            method: shape.method.name().to_owned(),
+            place: shape.place.clone(),
+            why: shape.why.clone(),
             each: EACH.max(way.usual_each()),
             late_ns: None,
         },
         trials: outcomes.len(),
-        steps: (0..paces.len()).map(|step| one_step(outcomes, &own, paces, step)).collect(),
+        steps: (0..told).map(|step| one_step(outcomes, &own, paces, (step, measured[step]))).collect(),
         fall: claims::of_fall(&fall),
         recovery: claims::of(&recovery),
-        series: with_incoming(first),
+        series: outcomes.first().map(with_incoming).unwrap_or_default(),
         remarks,
     }
 }
 
-fn one_step(outcomes: &[Outcome], own: &[Vec<f64>], paces: &[Pace], step: usize) -> BackloadStep {
+/// Step `nth` of those that are told, which is step `step` of all.
+fn one_step(
+    outcomes: &[Outcome],
+    own: &[Vec<f64>],
+    paces: &[Pace],
+    (nth, step): (usize, usize),
+) -> BackloadStep {
     let over = |value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(value).collect() };
     let mean = |value: &dyn Fn(&Outcome) -> f64| stats::mean(&over(value));
     let seconds = |outcome: &Outcome| outcome.steps[step].length_ns as f64 / 1e9;
-    let rates: Vec<f64> = own.iter().map(|rates| rates[step]).collect();
+    let rates: Vec<f64> = own.iter().map(|rates| rates[nth]).collect();
     let times: Vec<f64> = outcomes
         .iter()
         .map(|outcome| &outcome.tally.steps[step])
@@ -216,13 +278,8 @@ fn one_step(outcomes: &[Outcome], own: &[Vec<f64>], paces: &[Pace], step: usize)
         mean(&|outcome: &Outcome| outcome.shares.get(step).map_or(0.0, value))
     };
     BackloadStep {
-        phase: match step {
-            0 => "before",
-            step if step + 1 == paces.len() => "after",
-            _ => "rising",
-        }
-        .to_owned(),
-        offered_in_per_s: paces[step].rate(),
+        phase: phase(nth, paces.len()),
+        offered_in_per_s: paces[nth].rate(),
         in_per_s: claims::of(&over(&|outcome| {
             outcome.incoming.get(step).copied().unwrap_or(0) as f64 / seconds(outcome)
         })),
@@ -263,8 +320,95 @@ mod tests {
     #[test]
     fn steps_rise_to_the_highest() {
         assert_eq!(rising(0.0, 100.0, 4), [25.0, 50.0, 75.0, 100.0]);
-        assert_eq!(rising(40.0, 100.0, 2), [70.0, 100.0]);
+        assert_eq!(rising(40.0, 100.0, 3), [40.0, 70.0, 100.0]);
+        assert_eq!(rising(40.0, 100.0, 1), [100.0]);
         assert_eq!(rising(0.0, 9.0, 0), [9.0]);
+    }
+
+    /// A trial of two steps with so many packets in each.
+    pub(super) fn outcome(packets: [u64; 3], failure: Option<&str>) -> Outcome {
+        let step = |pace| Step { pace, length_ns: 1_000_000_000 };
+        let steps = vec![step(Pace::Flood); 3];
+        let timeline = crate::tally::Timeline::new(0, crate::sender::Schedule::ends(&steps));
+        let mut tally = crate::tally::Tally::new(timeline.clone());
+        tally.add(1, 1_001);
+        Outcome {
+            sent: crate::sender::Sent {
+                steps: packets.to_vec(),
+                bins: vec![0; timeline.bins()],
+                failure: failure.map(str::to_owned),
+                ..Default::default()
+            },
+            tally,
+            timeline,
+            steps,
+            method: Method::Tx,
+            place: String::new(),
+            why: String::new(),
+            address: "udp:127.0.0.1:9".into(),
+            clock_step: None,
+            link_failure: None,
+            neighbour: None,
+            waited: 0.0,
+            stood_still_ns: 0,
+            shares: Vec::new(),
+            incoming: vec![0, 50, 0],
+            incoming_failure: None,
+            incoming_remark: None,
+            steering: String::new(),
+            was_stopped: false,
+            cpus: vec![0],
+        }
+    }
+
+    /// What is said of trials, by way of what is kept of them.
+    fn together(trials: Vec<Outcome>) -> weighing::Backload {
+        let stage = Stage::loopback().unwrap();
+        let shape = outcome([0; 3], None);
+        let paces = [Pace::Silence, Pace::Even(50.0), Pace::Silence];
+        let what = (Way::Udp, 64, Traffic::UdpClosed);
+        let counting: Vec<Outcome> = trials.into_iter().filter(|one| under_traffic(one).1).collect();
+        found((&counting, &shape), what, &stage, (&paces, &[0, 1, 2]), Vec::new())
+    }
+
+    #[test]
+    fn a_trial_that_does_not_count_is_in_no_figure() {
+        let bad = outcome([100, 0, 0], Some("no such device"));
+        let found = together(vec![bad, outcome([100, 60, 90], None)]);
+        assert_eq!((found.trials, found.steps[1].own_per_s.estimate), (1, 60.0));
+        let failing = Outcome { incoming_failure: Some("no route".into()), ..outcome([100, 100, 100], None) };
+        assert!(under_traffic(&failing).0[0].ends_with("no route; the trial does not count"));
+        let found = together(vec![failing, outcome([100, 0, 0], Some("gone"))]);
+        assert_eq!((found.trials, found.steps.len(), found.series.len()), (0, 0, 0));
+        assert!(found.fall.refused.is_some() && found.fall.estimate == 0.0, "{:?}", found.fall);
+    }
+
+    #[test]
+    fn an_interface_that_fails_and_a_wait_are_remarked() {
+        let gone = Outcome { link_failure: Some("gen0 lost its link".into()), ..outcome([9; 3], None) };
+        let (said, counts) = under_traffic(&gone);
+        assert!(
+            !counts && said[0] == "gen0 lost its link during the trial, which does not count",
+            "{said:?}"
+        );
+        // It waited 0.3 s of 3; somebody ran for 4 s, on one CPU: elsewhere, then.
+        let hz = rustix::param::clock_ticks_per_second();
+        let neighbour = |seconds: u64| {
+            Some(crate::neighbour::Neighbour { pid: 9, name: "x".into(), ticks: seconds * hz })
+        };
+        let of = |seconds| {
+            let waiting = Outcome { waited: 0.1, neighbour: neighbour(seconds), ..outcome([9; 3], None) };
+            under_traffic(&waiting)
+        };
+        assert!(of(4).0[0].contains("a sender waited 10.0 % of the time for CPU 0,"), "{:?}", of(4));
+        // Two threads on one CPU wait for half of the time.
+        let sharing = Outcome { waited: 0.52, cpus: vec![0, 0], ..outcome([9; 3], None) };
+        assert_eq!(under_traffic(&sharing), (vec![], true));
+        let still = |ms: u64| Outcome { stood_still_ns: ms * 1_000_000, ..outcome([9; 3], None) };
+        assert_eq!(under_traffic(&still(90)), (vec![], true));
+        let (said, counts) = under_traffic(&still(1_900));
+        assert!(!counts && said[0].starts_with("this process stood still for 1.90 s"), "{said:?}");
+        assert!(of(1).0[0].contains("noisy neighbour: 'x'") && of(1).0.len() == 1, "{:?}", of(1));
     }
 
     /// The null case: frames that come by the ring take nothing away that shows beside what a busy machine
@@ -273,6 +417,7 @@ mod tests {
     fn through_mem_incoming_frames_come_and_are_counted() {
         let options = Options {
             ways: vec![Way::Mem],
+            stacks: Vec::new(),
             sizes: vec![64],
             kinds: vec![Traffic::Answers],
             low: 0.0,
@@ -281,6 +426,7 @@ mod tests {
             step_ns: 50_000_000,
             trials: 1,
             batch: 1,
+            by: None,
         };
         let stage = Stage::loopback().unwrap();
         let none = AtomicBool::new(false);

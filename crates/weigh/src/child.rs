@@ -42,7 +42,9 @@ pub fn run(mut command: Command, length: Duration, stop: &AtomicBool) -> Result<
     let (mut stdout, mut stderr) = (file()?, file()?);
     let copy = |file: &std::fs::File| file.try_clone().map_err(|source| failed(OUTPUT, source));
     command.stdin(Stdio::null()).stdout(copy(&stdout)?).stderr(copy(&stderr)?);
-    let child = command.spawn().map_err(|source| failed("cannot start a trial", source))?;
+    let child = os::child::end_with_this_thread(&mut command)
+        .spawn()
+        .map_err(|source| failed("cannot start a trial", source))?;
     let status = Watched(child).wait(length + OVERTIME, stop)?;
     // One that was stopped may have been told so before it could handle signals.
     let Some(status) = status.filter(|_| !stop.load(Ordering::Relaxed)) else { return Ok(None) };

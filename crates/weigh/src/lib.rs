@@ -7,12 +7,13 @@
 //!                       └ how many left when                                            │
 //!                    reader ◄───────────────────────────────────────────────────────────┘
 //!                       └ Tally: stamp − hand-over, by stretch of time and step
-//!   packets: threads, then trials of rising rate          backload: trials with incoming traffic, rising and ending
+//!   packets: threads, then trials of rising rate     backload: trials with incoming traffic, rising and ending
 //! ```
 
 pub mod backload;
 mod child;
 mod claims;
+mod elsewhere;
 mod error;
 mod frames;
 pub mod http;
@@ -31,6 +32,7 @@ mod usage;
 mod wall;
 mod ways;
 
+pub use elsewhere::Elsewhere;
 pub use error::WeighError;
 pub use session::keep_profile;
 pub use stage::{Stage, parse_mac};

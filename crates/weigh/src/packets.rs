@@ -2,23 +2,28 @@
 //!
 //! ```text
 //!   threads:  1, 2, … at full speed: loss of stamps ─► as many as keep it under 5 %
-//!   trial:    steps of rate up to the peak, about as many packets as asked for ─► packets, mean, least, most, S/√n
+//!   trial:    steps of rate up to the peak, about as many packets as asked for
+//!             ─► packets, mean, least, most, S/√n
 //!   trials:   x̄ ± t · s/√n of the trials' means; overall, and in the step with the highest rate
 //! ```
 
+mod remarks;
+mod steps;
+
+pub(super) use remarks::remarks;
+
 use crate::WeighError;
 use crate::claims;
-use crate::neighbour::Neighbour;
 use crate::run::{self, Outcome, RunSetup};
-use crate::sender::{Pace, Step};
+use crate::sender::Pace;
 use crate::stage::Stage;
 use crate::stamps::{Method, Tracepoint};
 use crate::tally::Differences;
 use crate::wall::{Told, Wall};
 use crate::ways::{Wanted, Way};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use steps::steps;
 use store::weighing::{self, Bin, ByThreads, Packets, Stamps, Summary, Trial};
 
 /// Loss of stamps up to which threads are added, as in the study.
@@ -32,15 +37,6 @@ const TRY_NS: u64 = 250_000_000;
 const STRETCHES: usize = 3;
 /// Stamps that may be lost in one of them.
 const FEW_LOST: f64 = 0.01;
-/// Steps of a trial; the last is as fast as it goes.
-const STEPS: u64 = 10;
-/// A step is at least so long.
-const LEAST_STEP_NS: u64 = 20_000_000;
-/// A sender that waits longer than this share of the time has a neighbour.
-const MUCH_WAITING: f64 = 0.01;
-/// Of the waiting, which another program must have run to be called its cause.
-const A_GOOD_PART: f64 = 0.25;
-
 /// How it is weighed.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -100,7 +96,7 @@ pub fn weigh(
     let setup = RunSetup {
         wanted: options.wanted(way, size, curve.threads),
         batch: options.batch(way),
-        steps: steps(curve.peak_per_s, options),
+        steps: steps(curve.peak_per_s, options, way),
         incoming: None,
         stop,
     };
@@ -273,20 +269,6 @@ fn choose(points: Vec<ByThreads>, ended: &str) -> Curve {
     }
 }
 
-/// Steps at 1/10, 2/10, … of the peak, and the last as fast as it goes: Σ = 5.5 · peak · length of a step
-/// packets.
-fn steps(peak_per_s: f64, options: &Options) -> Vec<Step> {
-    let shares: f64 = (1..=STEPS).map(|n| n as f64 / STEPS as f64).sum();
-    let length = options.packets as f64 / (shares * peak_per_s.max(1.0)) * 1e9;
-    let longest = (options.longest_ns / STEPS).max(LEAST_STEP_NS);
-    let length_ns = (length as u64).clamp(LEAST_STEP_NS, longest);
-    let pace = |n| match n {
-        STEPS => Pace::Flood,
-        n => Pace::Even(peak_per_s * n as f64 / STEPS as f64),
-    };
-    (1..=STEPS).map(|n| Step { pace: pace(n), length_ns }).collect()
-}
-
 fn stamps(outcome: &Outcome, each: u64) -> Stamps {
     let (method, place) = (outcome.method.name().to_owned(), outcome.place.clone());
     Stamps { method, place, why: outcome.why.clone(), each, late_ns: None }
@@ -296,10 +278,17 @@ fn stamps(outcome: &Outcome, each: u64) -> Stamps {
 fn trial(outcome: &Outcome) -> Trial {
     let steps = &outcome.steps;
     let seconds = |ns: u64| ns as f64 / 1e9;
+    // Where the port stood still, what was due meanwhile left afterwards; without due times the step is
+    // shorter.
+    let lasted = |index: usize| {
+        let (step, stood_ns) = (steps[index], outcome.sent.stood_ns.get(index).copied().unwrap_or(0));
+        let is_shorter = step.pace == Pace::Flood && stood_ns < step.length_ns;
+        seconds(if is_shorter { step.length_ns - stood_ns } else { step.length_ns })
+    };
     let rows: Vec<weighing::Step> = (0..steps.len())
         .map(|index| weighing::Step {
             offered_per_s: steps[index].pace.rate(),
-            achieved_per_s: outcome.sent.steps[index] as f64 / seconds(steps[index].length_ns),
+            achieved_per_s: outcome.sent.steps[index] as f64 / lasted(index),
             mean_ns: outcome.tally.steps[index].mean(),
         })
         .collect();
@@ -310,12 +299,10 @@ fn trial(outcome: &Outcome) -> Trial {
     let length = seconds(steps.iter().map(|step| step.length_ns).sum());
     let packets = outcome.sent.packets();
     let each = |ns: u64| if packets == 0 { 0.0 } else { ns as f64 / packets as f64 };
-    let (mut remarks, counts) = remarks(outcome);
-    remarks.extend(own_waiting(outcome));
+    let (remarks, counts) = remarks(outcome);
     Trial {
         overall: whole.times(packets, length),
-        peak: outcome.tally.steps[fastest]
-            .times(outcome.sent.steps[fastest], seconds(steps[fastest].length_ns)),
+        peak: outcome.tally.steps[fastest].times(outcome.sent.steps[fastest], lasted(fastest)),
         steps: rows,
         loss: outcome.loss(),
         clock_step_ns: outcome.clock_step.unwrap_or(0) as f64,
@@ -325,76 +312,6 @@ fn trial(outcome: &Outcome) -> Trial {
         counts,
         remarks,
     }
-}
-
-/// What sets a run apart, and whether it still counts.
-pub(super) fn remarks(outcome: &Outcome) -> (Vec<String>, bool) {
-    let (mut remarks, mut counts) = (Vec::new(), true);
-    if let Some(step) = outcome.clock_step {
-        remarks.push(format!(
-            "the wall clock was set by {:+.3} ms during the trial, which does not count",
-            step as f64 / 1e6
-        ));
-        counts = false;
-    }
-    if let Some(failure) = &outcome.sent.failure {
-        remarks.push(format!("sending ended early ({failure}); the trial does not count"));
-        counts = false;
-    }
-    if outcome.was_stopped {
-        remarks.push("cut short; the trial does not count".into());
-        counts = false;
-    }
-    if outcome.tally.whole().count == 0 {
-        remarks.push("no packet got a timestamp; the trial does not count".into());
-        counts = false;
-    }
-    if outcome.loss() >= MOST_LOSS {
-        remarks.push(format!("{:.1} % of the timestamps were lost", outcome.loss() * 100.0));
-    }
-    if let Some(neighbour) = noisy(outcome) {
-        remarks.push(format!(
-            "noisy neighbour: '{}' (process {}) ran for {:.2} s on the generator's CPU ({}); the generator \
-             waited {:.1} % of the time and was interrupted {} times",
-            neighbour.name,
-            neighbour.pid,
-            seconds_of(neighbour),
-            cpus(outcome),
-            outcome.waited * 100.0,
-            outcome.sent.used.involuntary
-        ));
-    }
-    (remarks, counts)
-}
-
-/// Another program that explains why the generator waited: it ran there for a good part of that time.
-fn noisy(outcome: &Outcome) -> Option<&Neighbour> {
-    let length: f64 = outcome.steps.iter().map(|step| step.length_ns as f64 / 1e9).sum();
-    let ran = |neighbour: &&Neighbour| seconds_of(neighbour) >= outcome.waited * length * A_GOOD_PART;
-    outcome.neighbour.as_ref().filter(|_| outcome.waited >= MUCH_WAITING).filter(ran)
-}
-
-fn seconds_of(neighbour: &Neighbour) -> f64 {
-    neighbour.ticks as f64 / rustix::param::clock_ticks_per_second() as f64
-}
-
-/// Waiting that no other program explains, in words.
-fn own_waiting(outcome: &Outcome) -> Option<String> {
-    let is_own = outcome.waited >= MUCH_WAITING && noisy(outcome).is_none();
-    is_own.then(|| {
-        format!(
-            "a sender waited {:.1} % of the time for CPU {}, which ran other threads of this weighing, the \
-             kernel, or programs that have ended",
-            outcome.waited * 100.0,
-            cpus(outcome)
-        )
-    })
-}
-
-/// The generator's CPUs, each once.
-fn cpus(outcome: &Outcome) -> String {
-    let cpus: BTreeSet<u32> = outcome.cpus.iter().copied().collect();
-    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Rate and mean time by stretches of time.
@@ -471,17 +388,19 @@ mod tests {
     #[test]
     fn steps_have_as_many_packets_as_asked_for() {
         // At 1 M/s: 0.1 + 0.2 + … + 1 = 5.5 M/s · length = 1.1 M, so 0.2 s each.
-        let steps = steps(1e6, &options(1_100_000, 60_000_000_000));
+        let steps = steps(1e6, &options(1_100_000, 60_000_000_000), Way::Udp);
         assert_eq!((steps.len(), steps[0].length_ns), (10, 200_000_000));
         assert_eq!(
             (steps[0].pace, steps[8].pace, steps[9].pace),
             (Pace::Even(1e5), Pace::Even(9e5), Pace::Flood)
         );
         assert_eq!(
-            super::steps(1e3, &options(1_000_000, 1_000_000_000))[0].length_ns,
+            super::steps(1e3, &options(1_000_000, 1_000_000_000), Way::Udp)[0].length_ns,
             100_000_000,
             "the limit"
         );
+        let live = |longest_ns| super::steps(1e7, &options(1_000_000, longest_ns), Way::Live)[0].length_ns;
+        assert_eq!((live(20_000_000_000), live(600_000_000)), (200_000_000, 60_000_000));
     }
 
     #[test]

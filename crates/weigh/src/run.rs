@@ -5,30 +5,31 @@
 //!            │         senders on CPUs of their own; reader on the last CPU; incoming traffic on the second
 //! ```
 
+mod link;
+mod source;
+
+pub use link::Link;
+pub use source::{Source, try_incoming};
+
 use crate::WeighError;
-use crate::frames::{self, Body, Route};
+use crate::elsewhere::{self, Arrived, Elsewhere};
+use crate::frames::{self, Body};
 use crate::neighbour::{Everyone, Neighbour};
 use crate::sender::{Pace, Schedule, Sender, Sent, Step};
 use crate::stage::Stage;
 use crate::stamps::{Method, Reader};
 use crate::tally::{Tally, Timeline};
 use crate::usage::{Cpu, Shares};
-use crate::wall::Wall;
 use crate::ways::{self, Opened, Wanted, Way};
 use clock::Stopwatch;
-use port::{Address, Port, Wish};
-use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use wire::Template;
 
 /// From the moment when all is open to the first packet.
 const START_NS: u64 = 40_000_000;
 /// How long stamps are waited for that do not come.
 const QUIET: Duration = Duration::from_millis(60);
 const LONGEST_QUIET: Duration = Duration::from_secs(2);
-/// Packets of one call of incoming traffic.
-const IN_BATCH: usize = 64;
 
 /// What shall run.
 pub struct RunSetup<'a> {
@@ -48,6 +49,8 @@ pub struct Incoming {
     pub size: usize,
     /// As many, and as long, as the generator's steps.
     pub paces: Vec<Pace>,
+    /// Who sends it, if not the other end of the bed.
+    pub by: Option<Elsewhere>,
 }
 
 /// What comes in.
@@ -102,15 +105,20 @@ pub struct Outcome {
     pub address: String,
     /// Wall clock set meanwhile, ns.
     pub clock_step: Option<i64>,
+    /// What happened to the interface meanwhile.
+    pub link_failure: Option<String>,
     pub neighbour: Option<Neighbour>,
     /// CPU time of other processes on the generator's CPUs is not ours; the longest wait of a sender for its
     /// CPU, of the time.
     pub waited: f64,
+    /// The longest time for which this process was not allowed to run, beyond what sleeping takes.
+    pub stood_still_ns: u64,
     /// The generator's first CPU, by step.
     pub shares: Vec<Shares>,
     /// Incoming frames that were sent, by step.
     pub incoming: Vec<u64>,
     pub incoming_failure: Option<String>,
+    pub incoming_remark: Option<String>,
     pub steering: String,
     pub was_stopped: bool,
     pub cpus: Vec<u32>,
@@ -132,7 +140,7 @@ pub fn cpus(threads: usize) -> (Vec<u32>, u32) {
 }
 
 /// Where incoming traffic goes: a port that nobody has.
-const CLOSED: u16 = 7;
+pub const CLOSED: u16 = 7;
 const OPEN: u16 = 7_007;
 
 /// Runs it.
@@ -144,10 +152,12 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
     let mut opened = ways::open(stage, wanted)?;
     let template = frames::template(&stage.route, wanted.size, Body::Datagram)?;
     let (senders_cpus, other_cpu) = cpus(wanted.threads);
-    let source = setup.incoming.as_ref().filter(|_| wanted.way != Way::Mem);
+    let other = setup.incoming.as_ref().and_then(|incoming| incoming.by.as_ref());
+    let source = setup.incoming.as_ref().filter(|_| wanted.way != Way::Mem && other.is_none());
     let source = source.map(|incoming| Source::open(stage, incoming)).transpose()?;
     let steering = match (&setup.incoming, wanted.way) {
         (None, _) => String::new(),
+        _ if other.is_some() => "by the CPUs that take the interrupts of the interface".to_owned(),
         (_, Way::Mem) => "by the other end of the ring, in this process, without the kernel".to_owned(),
         _ => steer(stage, senders_cpus[0]),
     };
@@ -155,6 +165,7 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
         setup.steps.iter().map(|step| Step { pace: step.pace.of(threads), ..*step }).collect::<Vec<_>>()
     };
     let ends = Schedule::ends(&setup.steps);
+    let link = if wanted.way == Way::Mem { None } else { Link::of(stage) };
     let (everyone, offset) = (Everyone::now(), wanted.wall.offset());
     let origin = clock::monotonic_ns() + START_NS;
     let timeline = Timeline::new((origin as i64 + offset.wall_ns) as u64, ends.clone());
@@ -173,7 +184,7 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
     let expected = AtomicUsize::new(usize::MAX);
     let Opened { ports, probes, mut readers, gate, method, place, why, address } = opened;
     let done = AtomicBool::new(false);
-    let (sent, tally, shares, incoming) = std::thread::scope(|scope| {
+    let (sent, tally, watched, (incoming, incoming_remark), neighbour) = std::thread::scope(|scope| {
         let reading = scope.spawn(|| {
             // Where that is refused, it runs anywhere.
             let _ = os::cpus::pin(other_cpu);
@@ -183,6 +194,12 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
             let (schedule, done, template) = (incoming_schedule.as_ref(), &done, &timeline);
             scope.spawn(move || source.run(stage, schedule, template, setup.stop, done))
         });
+        let by_command =
+            other.zip(incoming_schedule.as_ref()).zip(setup.incoming.as_ref()).map(|(by, incoming)| {
+                let (command, schedule) = by;
+                let what = (incoming.size, incoming.kind);
+                scope.spawn(move || elsewhere::run(command, stage, (schedule, what), setup.stop))
+            });
         let sending: Vec<_> = ports
             .into_iter()
             .zip(probes)
@@ -214,7 +231,7 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
                 })
             })
             .collect();
-        let shares = watch(senders_cpus[0], origin, &ends, setup.stop);
+        let watched = watch(other.map(|_| stage), senders_cpus[0], (origin, &ends), setup.stop);
         let mut sent = Sent::default();
         for thread in sending {
             match thread.join() {
@@ -224,10 +241,22 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
         }
         expected.store(sent.expected as usize, Ordering::Release);
         done.store(true, Ordering::Relaxed);
+        let neighbour = Everyone::now().busiest_since(&everyone, &senders_cpus);
         let tally = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let incoming =
             arriving.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        (sent, tally, shares, incoming)
+        let (incoming, remark) = match by_command.zip(incoming_schedule.as_ref()) {
+            None => (incoming, None),
+            Some((thread, schedule)) => {
+                let failed = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let size = setup.incoming.as_ref().map_or(wanted.size, |incoming| incoming.size);
+                let (failure, remark) = elsewhere::judge(&schedule.steps, &watched.arrived, size);
+                let failure = watched.uncounted.clone().or(failure);
+                let steps = watched.arrived.iter().map(|arrived| arrived.frames).collect();
+                (Some(Sent { steps, failure: failed.or(failure), ..Sent::default() }), remark)
+            }
+        };
+        (sent, tally, watched, (incoming, remark), neighbour)
     });
     drop(gate);
     let waited_ns = sent.used.waited_ns as f64;
@@ -239,7 +268,8 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
             .collect(),
     };
     Ok(Outcome {
-        neighbour: Everyone::now().busiest_since(&everyone, &senders_cpus),
+        link_failure: link.and_then(|link| link.failure()),
+        neighbour,
         clock_step: wanted.wall.offset().step_since(&offset),
         waited: (waited_ns / whole_ns).min(1.0),
         sent,
@@ -250,8 +280,10 @@ pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
         place,
         why,
         address,
-        shares,
+        shares: watched.shares,
+        stood_still_ns: watched.stood_still_ns,
         incoming: incoming_sent,
+        incoming_remark,
         incoming_failure: incoming.and_then(|sent| sent.failure),
         steering,
         was_stopped: setup.stop.load(Ordering::Relaxed),
@@ -265,7 +297,7 @@ fn incoming_schedule(incoming: &Incoming, setup: &RunSetup<'_>, origin: u64) -> 
     Schedule { origin_monotonic_ns: origin, steps }
 }
 
-fn steer(stage: &Stage, cpu: u32) -> String {
+pub fn steer(stage: &Stage, cpu: u32) -> String {
     match stage.steer(cpu) {
         Ok(()) => format!("processed by CPU {cpu}, the generator's, as with a card's interrupts (RPS)"),
         Err(error) => format!("processed by the sender's CPU, not the generator's ({error})"),
@@ -307,116 +339,56 @@ fn read(
     }
 }
 
-/// Where the time of a CPU goes, by step.
-fn watch(cpu: u32, origin: u64, ends: &[u64], stop: &AtomicBool) -> Vec<Shares> {
+/// What a look at each step's end finds.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// Where the time of a CPU goes, by step.
+    pub shares: Vec<Shares>,
+    /// How many frames arrive, where they are counted, by step.
+    pub arrived: Vec<Arrived>,
+    /// Why they could not be counted at some time.
+    pub uncounted: Option<String>,
+    /// The longest time for which this process was not allowed to run, beyond what sleeping takes.
+    pub stood_still_ns: u64,
+}
+
+/// Looks at a CPU and at an interface at the end of each step.
+pub fn watch(
+    arriving: Option<&Stage>,
+    cpu: u32,
+    (origin, ends): (u64, &[u64]),
+    stop: &AtomicBool,
+) -> Watched {
+    const NAP_NS: u64 = 20_000_000;
+    let mut watched = Watched::default();
     let sleep_until = |at: u64| {
+        let mut longest = 0;
         while clock::monotonic_ns() < at && !stop.load(Ordering::Relaxed) {
-            let left = at.saturating_sub(clock::monotonic_ns());
-            std::thread::sleep(Duration::from_nanos(left.min(20_000_000)));
+            let before = clock::monotonic_ns();
+            let nap = at.saturating_sub(before).min(NAP_NS);
+            std::thread::sleep(Duration::from_nanos(nap));
+            longest = longest.max((clock::monotonic_ns() - before).saturating_sub(nap));
         }
+        longest
     };
     sleep_until(origin);
-    let mut last = Cpu::now(cpu);
-    ends.iter()
-        .map(|end| {
-            sleep_until(origin + end);
-            let now = Cpu::now(cpu);
-            now.shares_since(&std::mem::replace(&mut last, now))
-        })
-        .collect()
-}
-
-/// What sends to the generator, from the other end.
-struct Source {
-    port: Box<dyn Port>,
-    template: Template,
-    /// A socket of another program.
-    reader: Option<UdpSocket>,
-}
-
-impl Source {
-    fn open(stage: &Stage, incoming: &Incoming) -> Result<Self, WeighError> {
-        let Some((own_mac, own)) = stage.own else {
-            return Err(WeighError::Wrong("incoming traffic needs namespaces made for the weighing".into()));
-        };
-        let interface = stage.peer_interface.clone().unwrap_or_default();
-        let peer = stage.peer().map(|peer| peer.interface().clone());
-        let (peer_mac, peer) = peer
-            .and_then(|end| Some((wire::template::Mac(end.mac.0), end.ipv4?)))
-            .unwrap_or((stage.route.destination.0, stage.route.destination.1));
-        let (from, to) = match incoming.kind {
-            Traffic::UdpClosed => ((peer_mac, peer, 40_000), CLOSED),
-            Traffic::UdpOpen => ((peer_mac, peer, 40_000), OPEN),
-            Traffic::TcpSyn => ((peer_mac, peer, 40_000), CLOSED),
-            // From whom the generator sends to, back to where it sends from.
-            Traffic::Answers => (stage.route.destination, stage.route.source.2),
-        };
-        let route = Route { source: from, destination: (own_mac, own, to) };
-        let body = if incoming.kind == Traffic::TcpSyn { Body::Syn } else { Body::Datagram };
-        let address: Address = format!("packet:{interface}").parse()?;
-        let wish = Wish { frame: incoming.size - port::FCS, ..Wish::transmit() };
-        let reader = match incoming.kind {
-            Traffic::UdpOpen => {
-                Some(stage.at_generator(|| UdpSocket::bind((own, OPEN)))?.map_err(|source| {
-                    WeighError::System { what: "a socket for incoming datagrams".into(), source }
-                })?)
-            }
-            _ => None,
-        };
-        Ok(Self {
-            port: stage.at_peer(|| port::open(&address, &wish))??,
-            template: frames::template(&route, incoming.size, body)?,
-            reader,
-        })
+    // Without a counter nothing arrives.
+    let received = || arriving.map_or(Ok(Arrived::default()), Stage::received);
+    let (mut last, mut before) = (Cpu::now(cpu), received());
+    for end in ends {
+        watched.stood_still_ns = watched.stood_still_ns.max(sleep_until(origin + end));
+        let (now, count) = (Cpu::now(cpu), received());
+        if let Err(error) = before.as_ref().and(count.as_ref()) {
+            watched.uncounted.get_or_insert(error.to_string());
+        }
+        watched.arrived.push(match (&count, &before) {
+            (Ok(count), Ok(before)) => count.since(*before),
+            _ => Arrived::default(),
+        });
+        before = count;
+        watched.shares.push(now.shares_since(&std::mem::replace(&mut last, now)));
     }
-
-    fn run(
-        self,
-        stage: &Stage,
-        schedule: Option<&Schedule>,
-        timeline: &Timeline,
-        stop: &AtomicBool,
-        done: &AtomicBool,
-    ) -> Sent {
-        let Some(schedule) = schedule else { return Sent::default() };
-        let (wall, usable) = (Wall::default(), os::cpus::usable());
-        let sender = Sender {
-            port: self.port,
-            probe: None,
-            each: 1,
-            template: &self.template,
-            wall: &wall,
-            schedule,
-            timeline,
-            batch: IN_BATCH,
-            index: 0,
-            threads: 1,
-            reads: false,
-            stop,
-        };
-        std::thread::scope(|scope| {
-            if let Some(socket) = &self.reader {
-                scope.spawn(move || drain(socket, done));
-            }
-            let sent = stage.at_peer(|| {
-                // Where that is refused, it runs anywhere.
-                let _ = os::cpus::pin(usable[1 % usable.len()]);
-                sender.run()
-            });
-            sent.unwrap_or_else(|error| Sent { failure: Some(error.to_string()), ..Sent::default() })
-        })
-    }
-}
-
-/// The other program: reads what comes until the run is over.
-fn drain(socket: &UdpSocket, done: &AtomicBool) {
-    let mut room = [0; 2_048];
-    if socket.set_read_timeout(Some(Duration::from_millis(20))).is_err() {
-        return;
-    }
-    while !done.load(Ordering::Relaxed) {
-        let _ = socket.recv(&mut room);
-    }
+    watched
 }
 
 /// How many packets one thread hands over at full speed, in a short try.
@@ -430,27 +402,4 @@ pub fn try_flood(stage: &Stage, setup: &RunSetup<'_>, length_ns: u64) -> Result<
         stage,
         &RunSetup { wanted: setup.wanted.clone(), batch: setup.batch, steps, incoming, stop: setup.stop },
     )
-}
-
-/// How many frames a second the incoming traffic reaches by itself, in a short try.
-///
-/// # Errors
-/// As [`run`].
-pub fn try_incoming(
-    stage: &Stage,
-    incoming: &Incoming,
-    length_ns: u64,
-    stop: &AtomicBool,
-) -> Result<f64, WeighError> {
-    let source = Source::open(stage, incoming)?;
-    let origin_monotonic_ns = clock::monotonic_ns() + START_NS;
-    let steps = vec![Step { pace: Pace::Flood, length_ns }];
-    let timeline = Timeline::new(Wall::default().now_ns(), Schedule::ends(&steps));
-    let schedule = Schedule { origin_monotonic_ns, steps };
-    let done = AtomicBool::new(true);
-    let sent = source.run(stage, Some(&schedule), &timeline, stop, &done);
-    match sent.failure {
-        Some(failure) => Err(WeighError::Wrong(failure)),
-        None => Ok(sent.packets() as f64 * 1e9 / length_ns as f64),
-    }
 }

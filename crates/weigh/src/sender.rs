@@ -93,6 +93,8 @@ pub struct Sender<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
     pub steps: Vec<u64>,
+    /// Nanoseconds of each step in which the port could make nothing.
+    pub stood_ns: Vec<u64>,
     pub bins: Vec<u64>,
     /// Stamps that shall come.
     pub expected: u64,
@@ -111,6 +113,8 @@ impl Sent {
             to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
         };
         add(&mut self.steps, &other.steps);
+        self.stood_ns.resize(self.stood_ns.len().max(other.stood_ns.len()), 0);
+        self.stood_ns.iter_mut().zip(&other.stood_ns).for_each(|(to, from)| *to = (*to).max(*from));
         add(&mut self.bins, &other.bins);
         self.expected += other.expected;
         self.refused += other.refused;
@@ -132,6 +136,7 @@ impl Sender<'_> {
     pub fn run(mut self) -> Sent {
         let mut sent = Sent {
             steps: vec![0; self.schedule.steps.len()],
+            stood_ns: vec![0; self.schedule.steps.len()],
             bins: vec![0; self.timeline.bins()],
             ..Sent::default()
         };
@@ -143,15 +148,17 @@ impl Sender<'_> {
         // What has left need not be waited for long: the reader waits for stamps by itself.
         let _ = self.port.flush(Picos::from_millis(200));
         sent.used = Usage::now().since(&before);
-        for port in std::iter::once(&mut self.port).chain(&mut self.probe) {
-            sent.refused += port.counters().map_or(0, port::Counters::unsent);
+        match self.port.offload() {
+            // What it made is without what was refused.
+            Some(_) => sent.refused = self.unsent(),
+            None => self.take_back(&mut sent, usize::MAX, usize::MAX),
         }
         sent.failure = outcome.err().map(|error| error.to_string());
         sent
     }
 
     fn send(&mut self, sent: &mut Sent) -> Result<(), PortError> {
-        let (mut number, mut calls) = (self.index, 0u64);
+        let (mut number, mut calls, mut bin) = (self.index, 0u64, 0);
         let mut begin = self.schedule.origin_monotonic_ns;
         for (index, step) in self.schedule.steps.iter().enumerate() {
             let end = begin + step.length_ns;
@@ -173,9 +180,13 @@ impl Sender<'_> {
                     break;
                 }
                 in_step += 1;
-                let taken = self.hand_over(&mut number, calls, sent)?;
+                let (taken, now) = self.hand_over(&mut number, calls, sent)?;
                 calls += 1;
                 sent.steps[index] += taken as u64;
+                if now != bin {
+                    self.take_back(sent, index, now);
+                    bin = now;
+                }
                 if self.reads {
                     sent.read += self.port.receive(64, &mut |_| ())? as u64;
                 }
@@ -183,12 +194,27 @@ impl Sender<'_> {
                     self.port.wait(For::Transmit, Picos::from_micros(100))?;
                 }
             }
+            self.take_back(sent, index, bin);
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
             begin = end;
         }
         Ok(())
+    }
+
+    /// Packets that the ports took and did not send.
+    fn unsent(&mut self) -> u64 {
+        let ports = std::iter::once(&mut self.port).chain(&mut self.probe);
+        ports.map(|port| port.counters().map_or(0, port::Counters::unsent)).sum()
+    }
+
+    /// Takes what the ports refused since out of what was sent until then.
+    fn take_back(&mut self, sent: &mut Sent, step: usize, bin: usize) {
+        let unsent = self.unsent();
+        let new = unsent.saturating_sub(std::mem::replace(&mut sent.refused, unsent));
+        take_from(&mut sent.steps, step, new);
+        take_from(&mut sent.bins, bin, new);
     }
 
     /// Spins until `due`; whether there is something to be done before `end`.
@@ -222,9 +248,14 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// One call.
+    /// One call: how many packets the port took, and in which stretch of time.
     #[inline]
-    fn hand_over(&mut self, number: &mut u64, calls: u64, sent: &mut Sent) -> Result<usize, PortError> {
+    fn hand_over(
+        &mut self,
+        number: &mut u64,
+        calls: u64,
+        sent: &mut Sent,
+    ) -> Result<(usize, usize), PortError> {
         let is_probe = self.probe.is_some() && calls & (self.each - 1) == 0;
         let mask = if self.probe.is_some() { 0 } else { self.each - 1 };
         let port = match &mut self.probe {
@@ -240,13 +271,12 @@ impl Sender<'_> {
             expected += u64::from(*number & mask == 0);
             *number += threads;
         })?;
-        if taken > 0 {
-            sent.bins[self.timeline.bin(last)] += taken as u64;
-        }
+        let bin = self.timeline.bin(if taken > 0 { last } else { self.wall.now_ns() });
+        sent.bins[bin] += taken as u64;
         if self.probe.is_none() || is_probe {
             sent.expected += expected;
         }
-        Ok(taken)
+        Ok((taken, bin))
     }
 
     /// The same where the port makes the packets itself: one call for all steps.
@@ -272,7 +302,7 @@ impl Sender<'_> {
             until_monotonic_ns: Some(origin + ends.last().copied().unwrap_or(0)),
             stop,
         };
-        let (mut at, mut known) = (0usize, 0u64);
+        let (mut at, mut known, mut stood_ns) = (0usize, 0u64, 0u64);
         let mut count = |frames: u64, at: usize, sent: &mut Sent| {
             let bin = timeline.bin(timeline.origin_unix_ns + clock::monotonic_ns().saturating_sub(origin));
             sent.bins[bin] += frames - known;
@@ -283,6 +313,8 @@ impl Sender<'_> {
         offload.prepare(self.template)?;
         let made = offload.make(&order, &mut |made| {
             count(made.frames - made.refused.min(made.frames), at, sent);
+            sent.stood_ns[at] += made.stood_ns - stood_ns;
+            stood_ns = made.stood_ns;
             let after = clock::monotonic_ns().saturating_sub(origin);
             let now = ends.iter().position(|end| after < *end).unwrap_or(ends.len() - 1);
             if now == at {
@@ -292,15 +324,105 @@ impl Sender<'_> {
             Next::Rate { rate: rate(steps[now].pace), origin_monotonic_ns: clock::monotonic_ns() }
         })?;
         count(made.frames - made.refused.min(made.frames), at, sent);
-        sent.refused += made.refused;
         sent.expected += made.frames.div_ceil(self.each).saturating_sub(made.refused.div_ceil(self.each));
         Ok(())
+    }
+}
+
+/// So many out of the counts up to `last`, of the latest first: that they were refused is known somewhat later.
+fn take_from(counts: &mut [u64], last: usize, many: u64) {
+    let mut left = many;
+    for count in counts.iter_mut().take(last.saturating_add(1)).rev() {
+        let part = left.min(*count);
+        *count -= part;
+        left -= part;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_refused_was_not_sent() {
+        let mut counts = [10, 20, 30, 40];
+        take_from(&mut counts, 2, 35);
+        assert_eq!(counts, [10, 15, 0, 40]);
+        take_from(&mut counts, usize::MAX, 1_000);
+        assert_eq!(counts, [0; 4]);
+    }
+
+    /// A port that takes all and sends one of two.
+    struct Half(port::Counters);
+
+    impl Port for Half {
+        fn about(&self) -> &port::About {
+            panic!("nobody asks")
+        }
+
+        fn transmit(
+            &mut self,
+            most: usize,
+            write: &mut dyn FnMut(&mut port::Slot<'_>),
+        ) -> Result<usize, PortError> {
+            for number in 0..most {
+                let (mut data, mut mark) = ([0; 2_048], 0);
+                let launch = port::Stamp::NONE;
+                write(&mut port::Slot { data: &mut data, length: 0, launch, mark: &mut mark });
+                match number % 2 {
+                    0 => self.0.sent += 1,
+                    _ => self.0.drop(port::DropPlace::TransmitDown, 1),
+                }
+            }
+            Ok(most)
+        }
+
+        fn receive(&mut self, _: usize, _: &mut dyn FnMut(&port::Frame<'_>)) -> Result<usize, PortError> {
+            Ok(0)
+        }
+
+        fn flush(&mut self, _: Picos) -> Result<bool, PortError> {
+            Ok(true)
+        }
+
+        fn wait(&mut self, _: For, _: Picos) -> Result<bool, PortError> {
+            Ok(true)
+        }
+
+        fn counters(&mut self) -> Result<&port::Counters, PortError> {
+            Ok(&self.0)
+        }
+    }
+
+    #[test]
+    fn a_rate_is_without_what_the_port_refused() {
+        let step = |pace| Step { pace, length_ns: 30_000_000 };
+        let steps = vec![step(Pace::Even(100_000.0)), step(Pace::Silence), step(Pace::Flood)];
+        let wall = Wall::default();
+        let timeline = Timeline::new(wall.now_ns(), Schedule::ends(&steps));
+        let schedule = Schedule { origin_monotonic_ns: clock::monotonic_ns(), steps };
+        let stage = crate::Stage::loopback().unwrap();
+        let template = crate::frames::template(&stage.route, 64, crate::frames::Body::Datagram).unwrap();
+        let sender = Sender {
+            port: Box::new(Half(port::Counters::default())),
+            probe: None,
+            each: 1,
+            template: &template,
+            wall: &wall,
+            schedule: &schedule,
+            timeline: &timeline,
+            batch: 2,
+            index: 0,
+            threads: 1,
+            reads: false,
+            stop: &AtomicBool::new(false),
+        };
+        let sent = sender.run();
+        // Of each two packets one left.
+        assert_eq!(sent.packets(), sent.refused);
+        assert_eq!(sent.bins.iter().sum::<u64>(), sent.packets());
+        assert!(sent.steps[0] <= 1_500 && sent.steps[1] == 0 && sent.steps[2] > 0, "{:?}", sent.steps);
+    }
 
     #[test]
     fn steps_end_one_after_another() {

@@ -91,6 +91,17 @@ impl Session {
         self.capabilities.push(capability);
     }
 
+    /// Whether something was weighed, but no trial of it counts.
+    pub fn has_no_figures(&self) -> bool {
+        let weighing = &self.weighing;
+        let has_trials = weighing
+            .packets
+            .iter()
+            .map(|found| found.overall.trials)
+            .chain(weighing.backload.iter().map(|found| found.trials));
+        weighing.rates.is_empty() && has_trials.sum::<usize>() == 0
+    }
+
     /// Says that nothing more is weighed.
     ///
     /// # Errors

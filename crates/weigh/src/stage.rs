@@ -2,12 +2,14 @@
 //! interface.
 //!
 //! ```text
-//!   bed        ┌ generator ┐ gen0 ── veth ── sink0 ┌ sink ┐    packets to a station that is not there: sink0 drops them
+//!   bed        ┌ generator ┐ gen0 ── veth ── sink0 ┌ sink ┐    packets to a station that is not there:
+//!                                                              sink0 drops them
 //!   named      this namespace, the interface and the address that were given
 //!   loopback   where there is no privilege for a bed: UDP alone
 //! ```
 
 use crate::WeighError;
+use crate::elsewhere::Arrived;
 use crate::frames::Route;
 use crate::stamps::Gate;
 use crate::ways::Way;
@@ -177,6 +179,22 @@ impl Stage {
                     .to_vec()
             }
         }
+    }
+
+    /// What the generator's interface has received so far.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn received(&self) -> Result<Arrived, WeighError> {
+        let text = self.at_generator(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
+        let text = text.map_err(|source| WeighError::System { what: "/proc/net/dev".into(), source })?;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(&self.interface)?.strip_prefix(':'));
+        // Bytes, then packets.
+        let count = line.and_then(|line| {
+            let mut words = line.split_whitespace();
+            Some(Arrived { bytes: words.next()?.parse().ok()?, frames: words.next()?.parse().ok()? })
+        });
+        count.ok_or_else(|| WeighError::Wrong(format!("{} is gone", self.interface)))
     }
 
     /// What live frames need at the other end: nothing for others.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | tx | the driver, into the socket's error queue (SO_TIMESTAMPING) | udp, packet |
 //! | capture | a capture on the same interface, as the study's | udp; packet through the queueing discipline |
-//! | peer | a capture at the other end of the veth pair | packet, xdp, live: what passes no capture on its way out |
+//! | peer | a capture at the other end of the veth pair | packet, xdp, live: no capture sees what they send |
 //! | port | the port itself | mem |
 //!
 //! A stamp comes with the packet, which carries when it was handed over: nothing has to be kept until it comes.

@@ -1,7 +1,8 @@
 //! Times of packets, added up as they come: flat memory, however many there are.
 //!
 //! ```text
-//!   difference = stamp − hand-over ─┬ ≥ 0: mean and S by Welford's method, least, most, and its stretch of the run's time
+//!   difference = stamp − hand-over ─┬ ≥ 0: mean and S by Welford's method, least, most, and its stretch of the
+//!                                   │      run's time
 //!                                   └ < 0: counted, in no figure
 //! ```
 //!
@@ -231,7 +232,8 @@ mod tests {
             let cut = cut.min(times.len());
             let (mut parts, whole) = (add(&times[..cut]), add(&times));
             parts.merge(&add(&times[cut..]));
-            prop_assert_eq!((parts.count, parts.negative, parts.min, parts.max), (whole.count, whole.negative, whole.min, whole.max));
+            prop_assert_eq!((parts.count, parts.negative, parts.min, parts.max),
+                (whole.count, whole.negative, whole.min, whole.max));
             prop_assert!((parts.mean() - whole.mean()).abs() < 1e-6);
             prop_assert!((parts.error() - whole.error()).abs() < 1e-6);
         }

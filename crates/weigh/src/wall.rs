@@ -3,7 +3,8 @@
 //! ```text
 //!   CLOCK_REALTIME ─ time of hand-over, in the packet      the kernel's stamp: CLOCK_REALTIME, too
 //!
-//!   step = (realtime − monotonic) after − (realtime − monotonic) before, if that is more than the clock is ever slewed
+//!   step = (realtime − monotonic) after − (realtime − monotonic) before,
+//!          if that is more than the clock is ever slewed
 //! ```
 //!
 //! Both times of a packet are of one clock, so there is nothing to convert and no error of a conversion. What

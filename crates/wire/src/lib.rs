@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Spec ─ Template::build ─► Template ─ write(n) ─► frame bytes ─ parse::summary ─► Tuple ─► flows, filters
-//!                                                      └─────── Signature::find ─► Signature ─► loss, order, latency
+//!                                                      └─ Signature::find ─► Signature ─► loss, order, latency
 //! ```
 //!
 //! A frame here runs from the Ethernet header to the end of the payload, without FCS. Sizes that users type
@@ -19,18 +19,30 @@ pub mod checksum;
 pub mod echo;
 mod error;
 pub mod ethernet;
+pub mod extension;
+mod finish;
+pub mod gre;
+pub mod gtpu;
 pub mod icmp;
 pub mod icmpv6;
+pub mod inner;
 pub mod ipv4;
 pub mod ipv6;
+pub mod mpls;
 pub mod parse;
+pub mod pppoe;
+#[cfg(test)]
+mod samples;
+mod sign;
 pub mod signature;
 pub mod tcp;
 pub mod template;
 pub mod udp;
 pub mod vlan;
+pub mod vxlan;
 
 pub use error::WireError;
+pub use finish::{finish, lengths_to_the_end};
 pub use parse::{Tuple, summary};
 pub use signature::Signature;
 pub use template::{Template, Times};

@@ -82,7 +82,7 @@ const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 #[inline]
 pub fn summary(frame: &[u8]) -> Option<Tuple> {
     match plain(frame) {
-        None => tagged_or_other(frame),
+        None => self::frame(frame, 0),
         plain => plain,
     }
 }
@@ -117,9 +117,10 @@ fn plain(frame: &[u8]) -> Option<Tuple> {
     })
 }
 
-fn tagged_or_other(frame: &[u8]) -> Option<Tuple> {
-    let mut at = 14;
-    let mut ethertype = half(frame, 12)?;
+/// The frame of Ethernet that begins at `base`.
+pub(crate) fn frame(frame: &[u8], base: usize) -> Option<Tuple> {
+    let mut at = base + 14;
+    let mut ethertype = half(frame, base + 12)?;
     let (mut vlan, mut inner_vlan) = (None, None);
     for _ in 0..TAGS {
         if ethertype != ETHERTYPE_VLAN && ethertype != ETHERTYPE_QINQ {
@@ -134,11 +135,17 @@ fn tagged_or_other(frame: &[u8]) -> Option<Tuple> {
         }
         at += 4;
     }
+    let tuple = packet(frame, at, ethertype)?;
+    Some(Tuple { vlan, inner_vlan, ..tuple })
+}
+
+/// The packet of this ethertype that begins at `at`.
+pub(crate) fn packet(frame: &[u8], at: usize, ethertype: u16) -> Option<Tuple> {
     let end = frame.len().min(usize::from(u16::MAX));
     let mut tuple = Tuple {
         ethertype,
-        vlan,
-        inner_vlan,
+        vlan: None,
+        inner_vlan: None,
         source: NOBODY,
         destination: NOBODY,
         protocol: 0,
@@ -303,7 +310,7 @@ mod tests {
         assert_eq!((tuple.source, tuple.source_port), (IpAddr::from([198, 18, 0, 1]), 1024));
         assert_eq!((tuple.destination, tuple.destination_port), (IpAddr::from([198, 18, 0, 2]), 9));
         assert_eq!((tuple.network, tuple.transport, tuple.payload_range()), (14, 34, 42..44));
-        assert_eq!(tagged_or_other(&udp()), Some(tuple), "the short way and the long way agree");
+        assert_eq!(frame(&udp(), 0), Some(tuple), "the short way and the long way agree");
     }
 
     #[test]
@@ -382,13 +389,20 @@ mod tests {
         ) {
             let mut frame = frame;
             if frame.len() > 34 {
-                let start: &[&[u8]] = &[&[8, 0, 0x45], &[8, 0, 0x46], &[0x86, 0xdd, 0x60], &[0x81, 0, 0, 1, 8, 0, 0x45], &[8, 6]];
+                let start: &[&[u8]] = &[
+                    &[8, 0, 0x45],
+                    &[8, 0, 0x46],
+                    &[0x86, 0xdd, 0x60],
+                    &[0x81, 0, 0, 1, 8, 0, 0x45],
+                    &[8, 6],
+                ];
                 frame[12..12 + start[kind].len()].copy_from_slice(start[kind]);
             }
             let short = summary(&frame);
-            prop_assert_eq!(short, tagged_or_other(&frame));
+            prop_assert_eq!(short, self::frame(&frame, 0));
             if let Some(tuple) = short {
-                prop_assert!(tuple.network <= tuple.transport && tuple.transport <= tuple.payload.max(tuple.end));
+                prop_assert!(tuple.network <= tuple.transport
+                    && tuple.transport <= tuple.payload.max(tuple.end));
                 prop_assert!(usize::from(tuple.end) <= frame.len());
                 prop_assert!(usize::from(tuple.payload) <= frame.len());
             }

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | 0–7 = A | 40 | position in the whole schedule, modulo 2⁴⁰ (18 hours at 16 M/s) |
 //! | | 8 | stream |
-//! | | 16 | lateness = sent − due: 5 bits exponent e, 11 bits mantissa m; e = 0: m ns; else (2048 + m) · 2^(e−1) ns |
+//! | | 16 | lateness = sent − due: e: 5 bits, m: 11 bits; e = 0: m ns; else (2048 + m) · 2^(e−1) ns |
 //! | 8–15 = B | 4 | 0xa |
 //! | | 60 | when it was sent, in ns since 2020-01-01 UTC (until 2056) |
 //! | 16–17 | 16 | check of the other 16 bytes: the upper 16 bits of `((A ^ K₁) · K₂ ^ B) · K₃`, modulo 2⁶⁴ |
@@ -30,11 +30,12 @@
 //! | | 16 | lateness in ticks of 8 ns, at most 65 535 |
 //! | 8–15 | 4 | 0xb |
 //! | | 60 | when its preamble began, by the module's clock, in ns since 2020-01-01 UTC |
-//! | 16–17 | 16 | check: with it, the ones' complement sum (RFC 1071) of the nine halfwords is 0x5aa5; 0 and 0xffff are the same |
+//! | 16–17 | 16 | check: with it, the ones' complement sum (RFC 1071) of the nine halfwords is 0x5aa5 |
 //!
-//! As that sum is always the same, a checksum of UDP or TCP over the payload is right whatever the time is.
+//! In the check, 0 and 0xffff are the same. As that sum is always the same, a checksum of UDP or TCP over the
+//! payload is right whatever the time is.
 
-use crate::{checksum, parse};
+use crate::{checksum, inner, parse};
 
 /// Bytes of a signature.
 pub const LENGTH: usize = 18;
@@ -140,10 +141,12 @@ impl Signature {
         Self::find_in(frame, &parse::summary(frame)?)
     }
 
-    /// The same for a frame whose headers were read already.
+    /// The same for a frame whose headers were read already: in its payload, or in that of a packet that it
+    /// carries.
     #[inline]
     pub fn find_in(frame: &[u8], tuple: &parse::Tuple) -> Option<Self> {
-        frame.get(usize::from(tuple.payload)..).and_then(Self::read)
+        let read = |tuple: &parse::Tuple| frame.get(usize::from(tuple.payload)..).and_then(Self::read);
+        read(tuple).or_else(|| inner::first(frame, tuple, read))
     }
 
     /// Whether it can be true that this was sent, if it arrived then: within an hour.

@@ -14,7 +14,9 @@ mod modulus;
 mod places;
 mod sizes;
 mod spec;
+mod spoil;
 mod stream;
+mod tunnels;
 mod variation;
 mod write;
 
@@ -22,8 +24,10 @@ mod write;
 mod tests;
 
 pub use modulus::{Modulus, span_value, spread};
-pub use spec::{By, Echo, Field, IMIX, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
-pub use stream::{Order, Shape, Source, Stream, Variation};
+pub use spec::{
+    By, Echo, Extension, Field, IMIX, Layer, Mac, Payload, Sizes, Spec, Spoiled, StreamSpec, Values, Vary,
+};
+pub use stream::{Selection, Shape, Stream, ValueSource, Variation};
 
 use crate::WireError;
 use alloc::vec::Vec;
@@ -35,6 +39,8 @@ pub struct Template {
     id: u32,
     streams: Vec<Stream>,
     turns: Turns,
+    /// The number that signatures have for the first stream.
+    first: u16,
 }
 
 /// The times that go into a signature, in nanoseconds since 1970.
@@ -60,6 +66,8 @@ pub enum Turns {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub vary: Vec<Vary>,
+    /// A frame that does not have a field stays as it is there; otherwise it is refused.
+    pub may_lack: bool,
     pub sign: bool,
     pub seed: u64,
 }
@@ -88,6 +96,18 @@ impl Template {
     /// As `from_frames`, and a field that a frame does not have.
     pub fn from_frames_with(frames: Vec<Vec<u8>>, changes: &Changes) -> Result<Self, WireError> {
         build::from_frames(frames, changes)
+    }
+
+    /// The same frames, whose signatures count streams from `first` on: a receiver tells them from others'.
+    #[must_use]
+    pub const fn numbered_from(mut self, first: u16) -> Self {
+        self.first = first;
+        self
+    }
+
+    /// The numbers of its streams in signatures.
+    pub fn numbers(&self) -> core::ops::Range<u16> {
+        self.first..self.first.saturating_add(self.streams.len() as u16)
     }
 
     pub fn streams(&self) -> &[Stream] {

@@ -1,5 +1,7 @@
-//! The simulated hardware module: `tare fpga`, and the packet commands through it.
+//! The simulated hardware module: `tare fpga`, the packet commands through it, and its sessions.
 
+mod by_module;
 mod command;
 mod loads;
 mod scripts;
+mod sessions;

@@ -2,7 +2,8 @@
 //! the values that were meant.
 //!
 //! ```text
-//! [frames] ─ plan ─► Spec ─ wire::Template ─► frames ─► pcap ─ tshark ─► fields ─► compared with what is asked for, frame by frame
+//! [frames] ─ plan ─► Spec ─ wire::Template ─► frames ─► pcap ─ tshark ─► fields ─► compared with what is asked
+//!                                                                                  for, frame by frame
 //! ```
 //!
 //! tshark checks all checksums here, and its expert may say nothing above a chat (severity 0x200000).
@@ -21,22 +22,22 @@ const FRAMES: u64 = 60;
 /// tshark's severity of a note; chats are below.
 const NOTE: u64 = 0x0040_0000;
 /// tshark's word for a checksum that it verified.
-const GOOD: &str = "1";
+pub(crate) const GOOD: &str = "1";
 
 /// The value that a field of frame n is to have, as tshark prints it.
-type Expected = (&'static str, Box<dyn Fn(u64) -> String>);
+pub(crate) type Expected = (&'static str, Box<dyn Fn(u64) -> String>);
 
-fn is(field: &'static str, value: impl ToString) -> Expected {
+pub(crate) fn is(field: &'static str, value: impl ToString) -> Expected {
     let value = value.to_string();
     (field, Box::new(move |_| value.clone()))
 }
 
-fn by(field: &'static str, value: impl Fn(u64) -> String + 'static) -> Expected {
+pub(crate) fn by(field: &'static str, value: impl Fn(u64) -> String + 'static) -> Expected {
     (field, Box::new(value))
 }
 
 /// The template that `[frames]` in TOML makes.
-fn template(toml: &str) -> Template {
+pub(crate) fn template(toml: &str) -> Template {
     let file: FramesFile = toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}: {error}"));
     let frames = file.resolve().unwrap_or_else(|error| panic!("{toml}: {error}"));
     let FrameSource::Made { spec, .. } = frames.source() else { panic!("{toml}: not made") };
@@ -44,7 +45,7 @@ fn template(toml: &str) -> Template {
 }
 
 /// Frames as the hot path writes them: rooms are used again, so that most frames are changed, not made anew.
-fn written(template: &Template) -> Vec<Vec<u8>> {
+pub(crate) fn written(template: &Template) -> Vec<Vec<u8>> {
     let mut rooms = vec![(vec![0xee; 65_536], 0); 4];
     (0..FRAMES)
         .map(|n| {
@@ -57,7 +58,7 @@ fn written(template: &Template) -> Vec<Vec<u8>> {
 }
 
 /// A pcap with nanoseconds (magic a1b23c4d), Ethernet, written by hand.
-fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 262_144, 1] {
         file.extend(word.to_le_bytes());
@@ -72,7 +73,7 @@ fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// What tshark reads of each frame, a line with the fields in order.
-fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
+pub(crate) fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-r"]).arg(file).args(["-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
     for setting in ["ip.check_checksum", "udp.check_checksum", "tcp.check_checksum"] {
@@ -91,7 +92,7 @@ fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
 }
 
 /// Has tshark read the frames and compares.
-fn judge(what: &str, frames: &[Vec<u8>], expected: &[Expected]) {
+pub(crate) fn judge(what: &str, frames: &[Vec<u8>], expected: &[Expected]) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("frames.pcap");
     std::fs::write(&file, pcap(frames)).expect("a file is written");
@@ -416,7 +417,7 @@ fn frames_taken_from_elsewhere_vary_and_stay_right() {
             by: By::Frame,
         };
         let vary = vec![vary(Field::Ipv4Source, 0xc612_0101), vary(Field::PortSource, 40_200)];
-        let changes = Changes { vary, sign: true, seed: 0 };
+        let changes = Changes { vary, sign: true, ..Changes::default() };
         let template =
             Template::from_frames_with(taken[..1].to_vec(), &changes).expect("they can be changed");
         let (port, checksum) = if proto == "udp" {

@@ -226,7 +226,7 @@ fn broken_captures_are_told_as_what_they_are() {
     assert!(empty.stderr.contains("empty.pcap: is empty"), "{empty}");
     let strange = gaps(&file("strange.pcap", b"not a capture at all"));
     assert_eq!(strange.code, Some(2), "{strange}");
-    assert!(strange.stderr.contains("is no capture"), "{strange}");
+    assert!(strange.stderr.contains("is not a capture file"), "{strange}");
     let one = gaps(&pcap(folder.path(), "one.pcap", &[1_000]).display().to_string());
     assert!(one.remarks().contains("a gap needs two frames"), "{one}");
     let missing = gaps("nowhere.pcap");

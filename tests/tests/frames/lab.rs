@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 use tare_system_tests::bed::{TestBed, namespaces};
+use tare_system_tests::process::wait_until;
 use tare_system_tests::{beside_others, binary, need, need_root};
 
 fn lab(words: &str) -> Output {
@@ -113,9 +114,10 @@ fn what_it_did_not_make_it_does_not_touch() {
     let _beside = beside_others();
     let (up, _) = Up::new("foreign", "");
     let sink = namespace_of(&up.0, "sink");
+    // A namespace is busy for a moment where another test has just copied the mounts.
     let ip = |words: &[&str]| {
-        let status = Command::new("ip").arg("netns").args(words).status();
-        assert!(status.expect("`ip` runs").success(), "ip netns {words:?}");
+        let done = || Command::new("ip").arg("netns").args(words).status().expect("`ip` runs").success();
+        wait_until(&format!("ip netns {words:?}"), done);
     };
     // Somebody else's, of the same name. The first takes the number that has become free.
     let other = format!("{sink}-other");

@@ -4,6 +4,7 @@
 mod capture;
 mod captures;
 mod doctor;
+mod dpdk;
 mod forward;
 mod frames_by_tshark;
 mod gaps;
@@ -15,5 +16,7 @@ mod send;
 mod sessions;
 mod stations;
 mod sweep;
+mod sweep_outages;
 mod target_over;
+mod tunnels_by_tshark;
 mod weigh;

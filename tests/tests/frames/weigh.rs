@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use tare_system_tests::bed::namespaces;
+use tare_system_tests::bed::{TestBed, namespaces};
 use tare_system_tests::process::wait_until;
 use tare_system_tests::run::{Run, Tare};
 use tare_system_tests::{
@@ -294,6 +294,95 @@ fn incoming_traffic_takes_from_udp_and_nothing_from_mem() {
     });
 }
 
+/// `tare weigh backload` in the bed's generator, with the sink as the other machine.
+fn from_elsewhere(bed: &TestBed, command: &str) -> Run {
+    let mac = &bed.sink().interface().mac;
+    let words = "backload --port udp --sizes 64 --steps 2 --step 400ms --trials 2 --interface gen0 --backload 0..100k";
+    let tare = weigh(&format!("{words} --to 198.18.0.2:9 --to-mac {mac}"));
+    tare.arg(format!("--source={command}")).inside(bed.generator()).start().finish_unchecked()
+}
+
+#[test]
+fn incoming_traffic_from_elsewhere_is_what_the_interface_counts() {
+    let _alone = alone();
+    let bed = TestBed::pair();
+    // `ip` may not be found by the shell inside.
+    let send = format!(
+        "exec ip netns exec {} {} send packet:sink0 --rate {{rate}} -t {{time}} -i {{address}} -m {{mac}} --dport {{port}} \
+         --size {{size}} --no-save -q --accept-invalid",
+        bed.sink().name,
+        binary().display()
+    );
+    patiently(3, || {
+        let run = from_elsewhere(&bed, &send);
+        assert_eq!(run.code, Some(0), "{run}{}", run.stdout);
+        let found = &run.result["backload"][0];
+        let phases: Vec<&str> =
+            found["steps"].as_array().unwrap().iter().map(|step| text(step, "/phase")).collect();
+        assert_eq!(phases, ["before", "rising", "rising", "after"], "{found:#}");
+        let arrived = |step: usize| float(found, &format!("/steps/{step}/in_per_s/estimate"));
+        // A few frames of neighbour discovery may be among them.
+        assert!(arrived(0) < 1_000.0 && arrived(3) < 1_000.0, "{found:#}");
+        assert!((25_000.0..=75_000.0).contains(&arrived(1)), "{found:#}");
+        assert!((50_000.0..=125_000.0).contains(&arrived(2)), "{found:#}");
+        assert!(float(found, "/steps/2/own_per_s/estimate") > 1_000.0, "{found:#}");
+        assert!(!found["remarks"].to_string().contains("the command"), "{}", found["remarks"]);
+    });
+}
+
+#[test]
+fn a_command_that_cannot_send_says_why() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    let run = from_elsewhere(&bed, "echo 'no route to peer {rate} {time}' >&2; exit 7");
+    assert_eq!(run.code, Some(2), "no trial counts: {run}");
+    let found = &run.result["backload"][0];
+    assert_eq!(
+        (&found["trials"], &found["steps"]),
+        (&Value::from(0), &Value::Array(Vec::new())),
+        "{found:#}"
+    );
+    let remarks = found["remarks"].to_string();
+    assert!(
+        remarks.contains("no route to peer") && remarks.contains("the trial does not count"),
+        "{remarks}"
+    );
+}
+
+#[test]
+fn the_weighings_of_two_machines_stand_on_one_page() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let kept = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["one", "two"] {
+        let words = format!(
+            "weigh packets --packets 20k --time 600ms --no-rates --port mem --trials 2 --json --out {}",
+            kept(name)
+        );
+        assert_eq!(Tare::new(&words).limit(Duration::from_secs(60)).start().finish_unchecked().code, Some(0));
+    }
+    let join = |words: &str| Tare::new(&format!("weigh join {words}")).start().finish_unchecked();
+    let run =
+        join(&format!("old={} new={}/weigh.json --json --out {}", kept("one"), kept("two"), kept("both")));
+    assert_eq!(run.code, Some(0), "{run}");
+    let ports: Vec<&str> =
+        run.result["packets"].as_array().unwrap().iter().map(|one| text(one, "/port")).collect();
+    assert_eq!(ports, ["old: mem", "new: mem"]);
+    let page = std::fs::read_to_string(folder.path().join("both/report.html")).unwrap();
+    assert!(page.contains("What these machines can send") && page.contains("old: mem, 64 B"));
+    for (words, said) in [
+        (format!("{} x={}", kept("one"), kept("two")), "expected NAME=FOLDER"),
+        (format!("a={} a={}", kept("one"), kept("two")), "names two weighings"),
+        (format!("a={} b={}", kept("one"), kept("none")), "'b="),
+        (format!("a={0} b={1} --out {0}", kept("one"), kept("two")), "name another folder"),
+        (format!("a={} b={} --out /proc/none", kept("one"), kept("two")), "--out /proc/none: "),
+    ] {
+        let run = join(&words);
+        assert_eq!(run.code, Some(2), "{words}");
+        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn what_is_wrong_is_named_before_anything_is_sent() {
     let _beside = beside_others();
@@ -308,6 +397,21 @@ fn what_is_wrong_is_named_before_anything_is_sent() {
         ("backload --backload 9..1", "'9..1' does not rise"),
         ("backload --kind icmp", "'icmp' is not a kind of incoming traffic"),
         ("backload --step 1ms", "--step: "),
+        ("backload --interface lo --to 127.0.0.1:9", "--interface: needs --source"),
+        ("backload --interface lo --to 127.0.0.1:9 --source x", "--source: the command has no {rate}"),
+        (
+            "backload --interface lo --to 127.0.0.1:9 --kind answers --source {rate}{time}",
+            "--kind: with --source",
+        ),
+        ("backload --interface lo --to 127.0.0.1:9 --source {rate}{time}", "add {size}"),
+        (
+            "backload --interface lo --to 127.0.0.1:9 --sizes 64 --kind udp-closed,tcp-syn --source {rate}{time}",
+            "add {kind}",
+        ),
+        (
+            "backload --interface lo --to 127.0.0.1:9 --sizes 64 --port udp,mem --source {rate}{time}",
+            "--port: mem has both ends on this machine",
+        ),
     ] {
         let done = Command::new(binary()).arg("weigh").args(words.split(' ')).output().unwrap();
         let error = String::from_utf8_lossy(&done.stderr);

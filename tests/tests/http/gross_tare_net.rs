@@ -8,6 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tare_system_tests::bed::{Middlebox, TestBed, Topology};
+use tare_system_tests::process::wait_until;
 use tare_system_tests::run::AHEAD;
 use tare_system_tests::{Run, Tare, Target, alone, patiently, scratch};
 
@@ -318,5 +320,30 @@ fn a_response_that_came_in_time_is_no_timeout() {
         assert!(slowest < 35_000_000, "the target itself took {slowest} ns");
         // In ten stops of 60 ms nearly 400 were on their way for longer than the time-out.
         assert_eq!(run.total("failed"), 0, "{run}");
+    });
+}
+
+/// A segment that is lost or late lets those behind it wait in the kernel, with their stamps: that is no time
+/// for which a response lay unread.
+#[test]
+fn what_waits_for_a_segment_before_it_waits_for_the_network() {
+    let _alone = alone();
+    let bed = TestBed::up(Topology::unique().middlebox(Middlebox::Wire));
+    let middle = bed.middlebox().expect("it was asked for");
+    let folder = scratch();
+    let out = folder.path().join("forward");
+    let ports = "fault,delay=10%,hold=5ms,on=transmit:packet:mid0 packet:mid1";
+    let forward = Tare::packets(&format!("forward {ports} -t 60 --out {}", out.display())).inside(middle);
+    let _forward = forward.limit(Duration::from_secs(90)).start();
+    wait_until("the middlebox runs", || out.join("begun.json").exists());
+    let inside = ["ip", "netns", "exec", bed.sink().name.as_str()];
+    // 14 segments: of most responses one is late.
+    let target = Target::start_through(&inside, "--listen 198.18.0.2:80 --size 20000 --no-truth");
+    let load = format!("--rate 100 --parallel 20 --duration 2s {}", target.url());
+    patiently(3, || {
+        let run = Tare::http(&load).inside(bed.generator()).run();
+        let (net, gross) = (ns(&run, "net_ns.p50"), ns(&run, "latency_ns.p50"));
+        assert!(gross > 2e6, "no frame was late: {run}");
+        assert!(net > 0.8 * gross, "net is {net} ns of {gross}: {run}");
     });
 }

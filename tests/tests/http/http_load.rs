@@ -1,5 +1,19 @@
 //! `tare http_load` beside http_load itself: the same command line, the same output, none of its faults.
-//! docs/http_load.md names the tests of this file fault by fault.
+//!
+//! Its faults, each with the test that shows it corrected:
+//!
+//! - a late timer never caught up: `a_target_that_stalls_is_caught_up_with`
+//! - a TLS handshake blocked every other response: `a_slow_handshake_makes_nobody_else_wait`
+//! - one unresolvable name ended the run, and lookups blocked:
+//!   `a_name_that_cannot_be_resolved_makes_nobody_else_wait`
+//! - long URLs were cut and buffers overran: `the_request_is_http_1_0_and_whole`
+//! - refused connections were retried forever and not counted:
+//!   `what_fails_before_it_has_a_socket_is_an_outcome`
+//! - wrong options printed a bare usage text: `what_is_missing_is_named`,
+//!   `wrong_values_are_named_with_what_would_be_right`, `unknown_options_get_a_suggestion`
+//! - the exit status was always 0: `the_exit_status_tells`
+
+mod ciphers;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -375,27 +389,6 @@ fn source_addresses_come_from_a_file() {
 }
 
 #[test]
-fn ciphers_have_openssls_names() {
-    let _guard = beside_others();
-    let target = Target::start("--tls");
-    let (_folder, urls) = file_of(&[target.url()]);
-    for cipher in
-        ["ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256", "fastsec", "highsec", "paranoid"]
-    {
-        let ran = http_load(&format!("-cipher {cipher} -parallel 1 -fetches 3"), &urls).expect_a_run();
-        assert_eq!(ran.code("200"), 3, "{cipher}: {}", ran.err);
-        assert_eq!(ran.err.contains("-cipher"), !cipher.contains(':'), "an alias is explained: {}", ran.err);
-    }
-    let wrong = http_load("-cipher RC4-MD5 -parallel 1 -fetches 3", &urls);
-    assert_eq!(wrong.status, 2);
-    assert!(
-        wrong.err.contains("'RC4-MD5'") && wrong.err.contains("ECDHE-RSA-AES128-GCM-SHA256"),
-        "{}",
-        wrong.err
-    );
-}
-
-#[test]
 fn prefixes_will_do() {
     let _guard = beside_others();
     let target = Target::start("");
@@ -515,29 +508,4 @@ fn a_run_of_n_seconds_takes_n_seconds() {
     assert_eq!(ran.fetches(), 0);
     let seconds = ran.numbers(" max parallel")[3];
     assert!((2.0..2.5).contains(&seconds) && ran.took < Duration::from_secs(4), "{} {:?}", ran.out, ran.took);
-}
-
-/// Every test that the migration page names is one of this file, and every fault there has one.
-#[test]
-fn the_migration_page_names_tests_that_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let page = std::fs::read_to_string(root.join("docs/http_load.md")).unwrap();
-    let mut sources = String::new();
-    let files = "tests/tests/http/http_load.rs crates/cli/src/commands/http_load.rs crates/run/src/progress.rs \
-                 crates/plan/src/http_load/tests.rs crates/plan/src/http_load/words/tests.rs";
-    for file in files.split_whitespace() {
-        sources += &std::fs::read_to_string(root.join(file)).unwrap();
-    }
-    let is_name = |text: &&str| {
-        text.matches('_').count() >= 2
-            && text.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
-    };
-    let named: BTreeSet<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
-    assert!(named.len() >= 9, "{named:?}");
-    for name in named {
-        assert!(
-            sources.contains(&format!("fn {name}()")),
-            "docs/http_load.md names {name}, which is no test"
-        );
-    }
 }

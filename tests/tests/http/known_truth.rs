@@ -93,7 +93,7 @@ fn arrivals_of_a_constant_rate_are_even() {
         assert_close("mean gap", mean(&gaps), 2e6, 0.005);
         let mut errors: Vec<u64> = gaps.iter().map(|gap| (gap - 2e6).abs() as u64).collect();
         errors.sort_unstable();
-        // FACTS: the other tools have 500 µs here, a quarter of the gap; 10 % of it is what a busy machine
+        // The other tools have 500 µs here, a quarter of the gap; 10 % of it is what a busy machine
         // leaves.
         let typical = percentile(&errors, 0.5);
         assert!(typical < 200_000, "half of all gaps are off by {typical} ns or more: {run}");

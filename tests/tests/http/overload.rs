@@ -91,9 +91,14 @@ fn a_target_that_a_spinning_thread_keeps_from_its_cpu_makes_the_run_invalid() {
     let target = Target::start("--no-truth --workers 1 --cpus 1");
     // A departure every 200 us: the thread never sleeps.
     let load = format!("--rate 5000 --duration 2s --threads 1 {}", target.url());
-    let starved = Tare::http(&format!("--cpus 1 --spin always --priority real-time {load}")).run();
+    let starve = || Tare::http(&format!("--cpus 1 --spin always --priority real-time {load}")).run();
+    let lies = Lies::default();
+    // It may happen to get the CPU often enough; then the run is no more than in doubt.
+    let runs: Vec<Run> = std::iter::repeat_with(|| lies.never_valid(starve())).take(TRIES).collect();
+    lies.were_none();
+    let is_grave = |run: &&Run| run.criterion("target.waited").severity == "INVALID";
+    let starved = runs.iter().find(is_grave).unwrap_or_else(|| panic!("{runs:?}"));
     let waited = starved.criterion("target.waited");
-    assert_eq!((waited.holds, waited.severity.as_str()), (false, "INVALID"), "{starved}");
     assert_eq!((starved.code, starved.word()), (Some(4), "INVALID"), "{starved}");
     // A thread that sleeps there is late, so that is not advised; nor, where it was tried, that it spin again.
     let advises = |run: &Run, name: &str, flag: &str| run.criterion(name).advice.contains(flag);
@@ -274,7 +279,14 @@ fn come_and_go_unseen(who: &str, reason: &str) {
     let unseen = shared.criterion("target.unseen");
     assert!(!unseen.holds && shared.word() != "VALID", "{shared}");
     assert!(unseen.advice.contains(reason), "{shared}");
-    let apart = load(1);
+    // Whatever else runs there may be the target's: once it is quiet enough.
+    let mut apart = load(1);
+    for _ in 1..TRIES {
+        if apart.criterion("target.unseen").value < unseen.value / 2.0 {
+            return;
+        }
+        apart = load(1);
+    }
     assert!(apart.criterion("target.unseen").value < unseen.value / 2.0, "{apart}");
 }
 

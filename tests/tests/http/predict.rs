@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::time::Duration;
-use tare_system_tests::forecasts::{self, Case, Found};
+use tare_system_tests::forecasts::{self, Case, CaseFindings};
 use tare_system_tests::{Tare, alone, scratch, skipped};
 
 fn weigh(words: &str, state: &Path) {
@@ -46,7 +46,7 @@ const TRIES: usize = 2;
 /// Second tries of all plans together: a machine that is busy all the time would have these take minutes.
 const RETRIES: usize = 1;
 
-fn is_right(found: &Found) -> bool {
+fn is_right(found: &CaseFindings) -> bool {
     // 20 % of the measured, either way.
     found.ratio().is_some_and(|ratio| (0.8..=1.2).contains(&ratio))
         && found.rows.len() >= 2

@@ -1,7 +1,8 @@
 //! Every recipe of the pages works as it stands there.
 //!
-//! Each block that begins with ```` ```sh ```` is run by `bash -eu` in one scratch folder, from top to bottom,
-//! against `tare target`. Runs that it saves must have lost nothing and, unless the block says ```` ```sh fails
+//! Each block that begins with ```` ```sh ```` is run by `bash -eu`, those of a page in one scratch folder,
+//! from top to bottom, against `tare target`. Runs that it saves must have lost nothing and, unless the block
+//! says ```` ```sh fails
 //! ````, failed nothing.
 
 use serde_json::Value;
@@ -113,18 +114,26 @@ fn check(result: &Value, fails: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// The recipes of one page, from top to bottom; what is wrong with them.
+fn cook_page(page: &[Recipe]) -> Vec<String> {
+    let kitchen = Kitchen::open();
+    let wrong = page.iter().filter_map(|recipe| {
+        let why = kitchen.cook(recipe).err()?;
+        Some(format!("docs/{}:{}\n{}{why}", recipe.page, recipe.line, recipe.script))
+    });
+    wrong.collect()
+}
+
 #[test]
 fn every_recipe_works_as_it_stands() {
     let _shared = beside_others();
-    let kitchen = Kitchen::open();
-    let recipes: Vec<Recipe> = PAGES.into_iter().flat_map(recipes).collect();
-    assert!(recipes.len() >= 28, "the pages have their recipes: {} found", recipes.len());
-    let wrong: Vec<String> = recipes
-        .iter()
-        .filter_map(|recipe| {
-            let why = kitchen.cook(recipe).err()?;
-            Some(format!("docs/{}:{}\n{}{why}", recipe.page, recipe.line, recipe.script))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{} of {} recipes fail:\n\n{}", wrong.len(), recipes.len(), wrong.join("\n\n"));
+    let all: Vec<Recipe> = PAGES.into_iter().flat_map(recipes).collect();
+    assert!(all.len() >= 28, "the pages have their recipes: {} found", all.len());
+    // Most of their time they wait for runs to end: the pages go side by side.
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let pages = all.chunk_by(|one, next| one.page == next.page);
+        let threads: Vec<_> = pages.map(|page| scope.spawn(|| cook_page(page))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("it tells what is wrong")).collect()
+    });
+    assert!(wrong.is_empty(), "{} of {} recipes fail:\n\n{}", wrong.len(), all.len(), wrong.join("\n\n"));
 }

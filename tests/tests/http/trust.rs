@@ -1,10 +1,12 @@
 //! Runs that something tries to spoil: none is VALID with a false percentile, and what must be seen is seen.
 //! `make bench-trust` makes some hundred more.
 
+use std::process::Command;
 use tare_system_tests::trust::clean::{CLEAN, Clean};
 use tare_system_tests::trust::http::{self, Sabotage};
+use tare_system_tests::trust::sabotage::Quota;
 use tare_system_tests::trust::{Finding, Mode, OFF, Outcome};
-use tare_system_tests::{alone, skipped};
+use tare_system_tests::{TestBed, alone, binary, skipped};
 
 const OPEN: Mode = Mode { open: true, tls: false, uring: false };
 const CLOSED: Mode = Mode { open: false, ..OPEN };
@@ -96,6 +98,28 @@ fn a_quota_and_a_neighbour_are_seen_or_change_nothing() {
     sabotaged(Sabotage::Quota(20), tls(OPEN));
     sabotaged(Sabotage::Neighbour, OPEN);
     sabotaged(Sabotage::RealTimeNeighbour, uring(CLOSED));
+}
+
+/// `ip netns exec` mounts a `/sys` without control groups: they are seen all the same.
+#[test]
+fn a_quota_is_seen_where_the_control_groups_are_hidden() {
+    let _alone = alone();
+    let quota = match Quota::of(5) {
+        Ok(quota) => quota,
+        Err(why) => return skipped(&format!("a hidden quota: {why}")),
+    };
+    let bed = TestBed::pair();
+    let run = |words: &str| {
+        let (enter, namespace, tare) = (quota.script(), &bed.generator().name, binary());
+        let script = format!("{enter}; exec ip netns exec {namespace} {} {words}", tare.display());
+        let output = Command::new("sh").args(["-c", &script]).output().expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let (_, told) = run("doctor --only cgroup.cpu");
+    assert!(told.contains("a quota of 0.05 CPUs"), "{told}");
+    let (code, told) = run("send udp:127.0.0.1:9 --rate max -t 2s --no-save");
+    assert!(code == Some(4) && told.contains("CPU quota stopped the generator"), "{code:?} {told}");
 }
 
 #[test]

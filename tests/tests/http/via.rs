@@ -6,7 +6,10 @@
 //! | `loss` | does everything arrive, once and whole, on a link that loses, doubles, swaps and breaks frames? |
 //! | `endings` | is each ending told by its cause, and does nothing stay behind? |
 //! | `hardship` | what if the server stops, forgets, refuses or takes long? |
+//! | `many` | what do tens of thousands of connections take, and are all used? |
+//! | `merged` | are segments taken that a host on the way merged? |
 //! | `paths` | do the general and the fast path mean the same? |
+//! | `shared` | do the host's own connections go on where its addresses are shared? |
 //! | `truth` | is the latency the same as by the kernel's sockets? |
 //!
 //! ```text
@@ -17,15 +20,18 @@
 mod endings;
 mod hardship;
 mod loss;
+mod many;
+mod merged;
 mod paths;
 mod same;
+mod shared;
 mod truth;
 
 use bed::Namespace;
 use std::ops::Deref;
 use std::process::Stdio;
 use tare_system_tests::bed::{Topology, run_in};
-use tare_system_tests::process::{Process, wait_until};
+use tare_system_tests::process::{Process, text_of, wait_until};
 use tare_system_tests::run::AHEAD;
 use tare_system_tests::{Nginx, Recorder, Tare, Target, TestBed, need, scratch};
 
@@ -34,6 +40,16 @@ const SERVER: &str = "198.18.0.2";
 const SERVER_V6: &str = "fd00:18::2";
 const OWN: &str = "ip=198.18.0.10-12/24";
 const OWN_V6: &str = "ip=fd00:18::10-fd00:18::12/64";
+
+/// A thread for each connection.
+const ACCEPT: &str = r#"
+listener = socket.create_server((sys.argv[1], 8026))
+listener.listen(1024)
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    threading.Thread(target=serve, args=[connection], daemon=True).start()
+"#;
 
 /// A bed, and runs of `tare` in its generator's namespace.
 struct Ground {
@@ -100,6 +116,20 @@ impl Ground {
     /// A recorder on both addresses of the server.
     fn recorder(&self) -> Inside<'_, Recorder> {
         Inside::new(self.sink(), || Recorder::on(&[SERVER, SERVER_V6]))
+    }
+
+    /// A server in Python there, at [`SERVER`], port 8026: `serve` defines `serve(connection)`.
+    fn serves(&self, serve: &str) -> Process {
+        need("python3");
+        let says = scratch();
+        let ready = says.path().join("ready");
+        let script = format!("import socket, sys, threading\n{serve}{ACCEPT}");
+        let argv = ["ip", "netns", "exec", &self.sink().name, "python3", "-c", &script, SERVER];
+        let server = Process::start(&argv.map(str::to_owned), |command| {
+            command.stdout(std::fs::File::create(&ready).expect("a scratch file"));
+        });
+        wait_until("the server", || text_of(&ready).contains("ready"));
+        server
     }
 
     /// `tare target` there.

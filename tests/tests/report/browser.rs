@@ -99,7 +99,8 @@ fn the_pointer_and_the_keys_read_values_out() {
         &kept.page(),
         1280,
         "pointer('pointermove', 'latency', 0.31);
-         const pointed = { latency: box('latency'), rate: box('rate'), late: box('lateness'), crosses: all('.cross').length, timed: timed().length };
+         const pointed = { latency: box('latency'), rate: box('rate'), late: box('lateness'),
+           crosses: all('.cross').length, timed: timed().length };
          canvas('latency').focus();
          key('latency', 'End'); key('latency', 'ArrowLeft');
          const keyed = { latency: box('latency'), spoken: one('#c-latency .box').getAttribute('role') };
@@ -159,7 +160,8 @@ fn all_charts_over_time_zoom_together() {
         "const before = views();
          const ticks = chart => all(`#c-${chart} .xs span`).map(span => span.textContent);
          const whole = ticks('rate');
-         pointer('pointerdown', 'heat', 0.2); pointer('pointermove', 'heat', 0.5); pointer('pointerup', 'heat', 0.6);
+         pointer('pointerdown', 'heat', 0.2);
+         pointer('pointermove', 'heat', 0.5); pointer('pointerup', 'heat', 0.6);
          const dragged = views(), zoomed = ticks('rate');
          pointer('pointermove', 'rate', 0.5);
          const middle = box('rate')[0];
@@ -236,7 +238,8 @@ fn what_a_reader_chose_outlives_the_next_page() {
          pointer('pointerdown', 'rate', 0.2); pointer('pointerup', 'rate', 0.6);
          canvas('latency').focus();
          key('latency', 'ArrowRight'); key('latency', 'ArrowRight');
-         const state = () => ({ open: one('#d-rate').open, criteria: one('#criteria').open, views: views(), box: box('latency'),
+         const state = () => ({ open: one('#d-rate').open, criteria: one('#criteria').open,
+           views: views(), box: box('latency'),
            pressed: all('#c-latency .legend button').map(button => button.getAttribute('aria-pressed')),
            names: table(one('#names')).rows.map(row => row[0]), sorted: one('#names [aria-sort]').textContent,
            focus: document.activeElement.closest('figure')?.id });
@@ -389,8 +392,10 @@ fn nothing_is_wider_than_a_phone() {
                const root = frame.contentDocument.documentElement;
                all('details', root).forEach(details => {{ details.open = true; }});
                const isOwn = element => !element.closest('.scroll, pre, svg, .xs, .unseen');
-               const wide = all('main *', root).filter(element => isOwn(element) && element.getBoundingClientRect().right > root.clientWidth + 1);
-               report({{ scroll: root.scrollWidth, client: root.clientWidth, charts: all('figure', root).length, wide: wide.map(element => element.outerHTML.slice(0, 120)) }});
+               const isWide = element => element.getBoundingClientRect().right > root.clientWidth + 1;
+               const wide = all('main *', root).filter(element => isOwn(element) && isWide(element));
+               report({{ scroll: root.scrollWidth, client: root.clientWidth, charts: all('figure', root).length,
+                 wide: wide.map(element => element.outerHTML.slice(0, 120)) }});
              }};
              document.body.append(frame);"
         );
@@ -423,11 +428,13 @@ fn thresholds_and_criteria_fit_a_phone_with_their_decisions() {
            const root = frame.contentDocument.documentElement;
            all('details', root).forEach(details => { details.open = true; });
            const right = element => element.getBoundingClientRect().right;
-           const fits = element => element.scrollWidth <= element.clientWidth + 1 && right(element) <= root.clientWidth;
+           const fits = element =>
+             element.scrollWidth <= element.clientWidth + 1 && right(element) <= root.clientWidth;
            const tables = all('.judged', root);
            report({
              tables: tables.length,
-             wide: tables.flatMap(table => [table.parentElement, ...all('caption, td', table)]).filter(element => !fits(element)).map(element => element.outerHTML.slice(0, 120)),
+             wide: tables.flatMap(table => [table.parentElement, ...all('caption, td', table)])
+               .filter(element => !fits(element)).map(element => element.outerHTML.slice(0, 120)),
              decisions: all('#thresholds td:last-child', root).map(cell => cell.innerText),
            });
          };

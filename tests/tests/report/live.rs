@@ -317,8 +317,9 @@ fn a_rate_changed_by_hand_is_exact() {
         label.split("after ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("a time");
     let offered = result["totals"]["offered"].as_u64().expect("a number") as f64;
     let expected = 1_000.0 * at + 909.0 * (4.0 - at);
+    // A stretch begins with a departure, so each of the two may have one more than its time times its rate.
     assert!(
-        (offered - expected).abs() <= 0.05 * 91.0 + 1.0,
+        (offered - expected).abs() <= 0.05 * 91.0 + 2.0,
         "{offered} offered, {expected} expected: {label}"
     );
     assert_eq!(result["partial"], false);

@@ -101,7 +101,8 @@ for line in open(sys.argv[1]):
             latencies.append(line['latency_ns'])
     if line['type'] == 'result':
         done = line['totals']['done']
-print(json.dumps({'types': types, 'measured': measured, 'done': done, 'latency_mean': sum(latencies) / len(latencies)}))
+mean = sum(latencies) / len(latencies)
+print(json.dumps({'types': types, 'measured': measured, 'done': done, 'latency_mean': mean}))
 ";
 
 /// Values of each metric's points, with the points of the warm-up left out.

@@ -34,7 +34,13 @@ pub struct Count {
 
 impl TestBed {
     pub fn up(middlebox: Middlebox, is_first: bool) -> Result<Self> {
-        let bed = Bed::up(&Topology::unique().middlebox(middlebox)).context("making a test bed (as root)")?;
+        Self::of_queues(middlebox, 1, is_first)
+    }
+
+    /// One whose interfaces have this many queues each way.
+    pub fn of_queues(middlebox: Middlebox, queues: u32, is_first: bool) -> Result<Self> {
+        let topology = Topology::unique().middlebox(middlebox).queues(queues);
+        let bed = Bed::up(&topology).context("making a test bed (as root)")?;
         Ok(Self { bed, niceness: if is_first { AHEAD } else { 0 } })
     }
 

@@ -1,12 +1,14 @@
 //! The cases, one file for each group that shares a test bed.
 
 mod disk;
+mod dpdk;
 mod engine;
 mod firewall;
 mod gaps;
 mod pace;
 mod receive;
 mod send;
+mod threads;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,13 +24,22 @@ pub struct Case {
     pub run: fn(&Bench) -> Result<Vec<Table>>,
 }
 
-pub const CASES: [Case; 7] = [
+pub const CASES: &[Case] = &[
     Case { name: "engine", says: "mem: frames, and the firewall in user space", run: engine::run },
+    Case { name: "script", says: "mem: fields by Lua beside fields of a plan", run: engine::script },
     Case { name: "send", says: "live, xdp and packet as fast as they go", run: send::run },
     Case { name: "receive", says: "xdp and packet: receive and count", run: receive::run },
     Case { name: "disk", says: "capture to disk at several rates", run: disk::run },
     Case { name: "firewall", says: "firewall as XDP program, per busy core-second", run: firewall::run },
     Case { name: "gaps", says: "gaps at the receiver: 100 µs, 13 560 ns, 5 µs, 2 µs", run: gaps::run },
+    Case { name: "dpdk-send", says: "dpdk: beside testpmd: send", run: dpdk::send },
+    Case { name: "dpdk-receive", says: "dpdk: beside testpmd: receive and count", run: dpdk::receive },
+    Case { name: "dpdk-forward", says: "dpdk: beside testpmd: forward", run: dpdk::forward },
+    Case {
+        name: "threads",
+        says: "forward by threads, queues and senders, by the wall clock",
+        run: threads::run,
+    },
     Case { name: "pace", says: "live TCP paced: tare pace with iperf3", run: pace::run },
 ];
 

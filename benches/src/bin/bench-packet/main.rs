@@ -2,7 +2,8 @@
 //! iperf3 and bare loops, in the same rounds over the same veth pairs, judged against the bars.
 //!
 //! ```text
-//!   options ─► case ─► rounds: A B C A B C … (programs in namespaces, counted by the kernel) ─► figures ─► bars
+//!   options ─► case ─► rounds: A B C A B C …  ─► figures ─► bars
+//!                      (programs in namespaces, counted by the kernel)
 //! ```
 
 mod bed;
@@ -13,9 +14,12 @@ mod options;
 mod peers;
 #[path = "../../scratch.rs"]
 mod scratch;
+mod sizes;
 #[allow(dead_code, reason = "shared with bench-http, which needs more of it")]
 #[path = "../../stats.rs"]
 mod stats;
+#[path = "../../svg.rs"]
+mod svg;
 
 use std::process::{Command, ExitCode};
 
@@ -78,6 +82,13 @@ fn finish(options: &Options, head: &str, tables: &[Table]) -> Result<bool> {
     if let Some(path) = &options.markdown {
         let tables: String = tables.iter().map(Table::markdown).collect();
         std::fs::write(path, format!("{head}\n{tables}"))?;
+    }
+    if options.sizes.len() > 2 {
+        print!("{}", sizes::markdown(tables));
+    }
+    if let Some(path) = &options.chart {
+        std::fs::write(path, sizes::svg(tables))?;
+        println!("chart: {}", path.display());
     }
     Ok(holding == bars.len())
 }

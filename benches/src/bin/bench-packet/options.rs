@@ -15,12 +15,16 @@ bench-packet: Tare's frames beside their peers, each pair in the same rounds ove
   --size BYTES       this frame size with FCS; may be given again [default: 64 and 1518]
   --json FILE        every figure of every round
   --markdown FILE    the tables as Markdown
-  --plain            no priority: without it, programs and the threads of the kernel that serve them run at niceness -19
+  --all-sizes        64, 128, 256, 512, 1024 and 1518 B; a table of rates and shares of 10 Gb/s for each case
+  --chart FILE       rates against sizes as SVG
+  --plain            no priority; without this option, programs and the kernel threads that serve them run at
+                     niceness -19
   --tare FILE        the program [default: the one beside this]
   --loops DIR        bare loops; may be given again [default: beside this]
   --disk DIR         where captures are written [default: the folder for temporary files]
 
-Needs root. Exit status: 0 all bars hold, 1 one falls short or could not be judged, 2 wrong input or no test bed.
+Needs root. Exit status: 0 all bars hold, 1 one falls short or could not be judged, 2 wrong input or no test
+bed.
 ";
 
 pub struct Options {
@@ -31,6 +35,7 @@ pub struct Options {
     pub sizes: Vec<usize>,
     pub json: Option<PathBuf>,
     pub markdown: Option<PathBuf>,
+    pub chart: Option<PathBuf>,
     pub priority: bool,
     pub tare: PathBuf,
     pub loops: Vec<PathBuf>,
@@ -48,6 +53,7 @@ impl Options {
             sizes: Vec::new(),
             json: None,
             markdown: None,
+            chart: None,
             priority: true,
             tare: beside.with_file_name("tare"),
             loops: Vec::new(),
@@ -58,6 +64,7 @@ impl Options {
             match word.as_str() {
                 "--list" => options.list = true,
                 "--plain" => options.priority = false,
+                "--all-sizes" => options.sizes.extend([64, 128, 256, 512, 1024, 1518]),
                 _ => {
                     let value =
                         words.next().with_context(|| format!("{word}: a value after it, or --help"))?;
@@ -93,6 +100,7 @@ impl Options {
             }
             "--json" => self.json = Some(value.into()),
             "--markdown" => self.markdown = Some(value.into()),
+            "--chart" => self.chart = Some(value.into()),
             "--tare" => self.tare = value.into(),
             "--loops" => self.loops.push(value.into()),
             "--disk" => self.disk = Some(value.into()),

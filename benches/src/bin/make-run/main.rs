@@ -15,7 +15,7 @@ mod story;
 
 use clock::Agreement;
 use measure::{Conditions, HealthSummary, Loop, RunTotals, judge};
-use options::{Kind, Options};
+use options::{Options, RunKind};
 use seconds::Seconds;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -124,13 +124,15 @@ fn conditions(options: &Options) -> Conditions {
         clock: None::<Agreement>,
         clock_precision: Picos::from_nanos(20),
         clock_refused: None,
-        spins: options.kind != Kind::Errors,
+        spins: options.kind != RunKind::Errors,
         cpus: 2,
         pinned: false,
         parallel: Some(64),
         sinks: None,
         frames: None,
         own_tcp: false,
+        port_failed: false,
+        simulated: None,
         weighed: None,
     }
 }

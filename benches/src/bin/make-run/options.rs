@@ -16,13 +16,13 @@ pub const HELP: &str = "make-run: a run folder of a load that never was, for ben
 
 /// What happens to the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RunKind {
     Calm,
     Stall,
     Errors,
 }
 
-impl Kind {
+impl RunKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Calm => "calm",
@@ -37,7 +37,7 @@ impl Kind {
 pub struct Options {
     pub out: PathBuf,
     pub seconds: u64,
-    pub kind: Kind,
+    pub kind: RunKind,
     /// Departures a second.
     pub rate: u64,
     pub names: usize,
@@ -49,8 +49,15 @@ impl Options {
     /// Reads the words after the program's name; `None` if help was asked for.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Option<Self>, String> {
         let out = PathBuf::new();
-        let mut options =
-            Self { out, seconds: 60, kind: Kind::Calm, rate: 1_000, names: 7, seed: 1, killed_after: None };
+        let mut options = Self {
+            out,
+            seconds: 60,
+            kind: RunKind::Calm,
+            rate: 1_000,
+            names: 7,
+            seed: 1,
+            killed_after: None,
+        };
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             if word == "--help" || word == "-h" {
@@ -76,8 +83,8 @@ impl Options {
     }
 }
 
-fn kind(word: &str) -> Result<Kind, String> {
-    let all = [Kind::Calm, Kind::Stall, Kind::Errors];
+fn kind(word: &str) -> Result<RunKind, String> {
+    let all = [RunKind::Calm, RunKind::Stall, RunKind::Errors];
     let found = all.into_iter().find(|kind| kind.name() == word);
     found.ok_or_else(|| format!("--kind {word}: it is calm, stall or errors"))
 }

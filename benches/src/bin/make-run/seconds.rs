@@ -1,6 +1,6 @@
 //! Events gathered into the seconds in which they ended, with a generator that looks after itself beside them.
 
-use crate::options::{Kind, Options};
+use crate::options::{Options, RunKind};
 use crate::random::Random;
 use crate::story::Story;
 use measure::{CoreHealth, HealthSample, IntervalData, IntervalRow, Series, ThreadHealth};
@@ -12,7 +12,7 @@ const SECOND_NS: f64 = 1e9;
 pub struct Seconds {
     story: Story,
     random: Random,
-    kind: Kind,
+    kind: RunKind,
     rate: u64,
     seconds: u64,
     groups: u16,
@@ -56,7 +56,7 @@ impl Seconds {
 
     /// All connections in the first second, a few anew in each.
     fn connect(&mut self, data: &mut IntervalData) -> u64 {
-        if self.kind == Kind::Errors {
+        if self.kind == RunKind::Errors {
             return 0;
         }
         let opened = if self.next == 0 { 64 } else { 3 };
@@ -130,7 +130,7 @@ impl Iterator for Seconds {
         let mut data = self.data(Instant::EPOCH + start + Picos::from_secs(1));
         let opened = self.connect(&mut data);
         let due = self.seq - before;
-        let open = if self.kind == Kind::Errors { 0 } else { 64 };
+        let open = if self.kind == RunKind::Errors { 0 } else { 64 };
         let counters =
             EngineCounters { offered: due, due, open, open_peak: open, opened, ..EngineCounters::default() };
         let health = Some(self.health());

@@ -1,6 +1,6 @@
 //! What becomes of each request.
 
-use crate::options::{Kind, Options};
+use crate::options::{Options, RunKind};
 use crate::random::Random;
 use units::{Bytes, Cause, Event, Group, Instant, Outcome, Picos};
 
@@ -13,7 +13,7 @@ pub fn names(count: usize) -> Vec<String> {
 
 /// Tells each departure's fate from its number.
 pub struct Story {
-    kind: Kind,
+    kind: RunKind,
     /// Departures a second.
     rate: u64,
     groups: u64,
@@ -70,7 +70,7 @@ impl Story {
     }
 
     fn is_stalled(&self, at: Picos) -> bool {
-        self.kind == Kind::Stall && at >= self.stall.0 && at < self.stall.1
+        self.kind == RunKind::Stall && at >= self.stall.0 && at < self.stall.1
     }
 
     /// When it left, and how long it waited for a connection: in a stall all are busy soon.
@@ -99,9 +99,9 @@ impl Story {
     fn outcome(&mut self) -> Outcome {
         let share = self.random.share();
         match self.kind {
-            Kind::Errors if share < 0.7 => Outcome::Failed(Cause::ConnectRefused),
-            Kind::Errors if share < 0.9 => Outcome::Failed(Cause::ConnectTimeout),
-            Kind::Errors => Outcome::Failed(Cause::FirstByteReset),
+            RunKind::Errors if share < 0.7 => Outcome::Failed(Cause::ConnectRefused),
+            RunKind::Errors if share < 0.9 => Outcome::Failed(Cause::ConnectTimeout),
+            RunKind::Errors => Outcome::Failed(Cause::FirstByteReset),
             _ if share < 0.9 => Outcome::Status(200),
             _ if share < 0.97 => Outcome::Status(304),
             _ if share < 0.995 => Outcome::Status(404),

@@ -242,8 +242,9 @@ fn watched(seen: &Seen) -> Bar {
 fn clock(seen: &Seen) -> Bar {
     match &seen.stepped {
         Some(Stepped::Done) => bar("clock", "500 ms ahead for a second", "all else holds", true),
+        Some(Stepped::Faked) => bar("clock", "500 ms ahead for 5 s (libfaketime)", "all else holds", true),
         Some(Stepped::Refused(why)) => bar("clock", format!("SKIPPED: {why}"), "", true),
-        Some(Stepped::NotAsked) | None => bar("clock", "not stepped (--step-clock)", "", true),
+        Some(Stepped::NotAsked) | None => bar("clock", "not stepped (--step-clock, --fake-clock)", "", true),
     }
 }
 

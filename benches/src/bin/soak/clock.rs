@@ -1,8 +1,8 @@
-//! A step of the machine's wall clock, taken back at once.
-//!
-//! No process can be given a wall clock of its own while it runs, so all programs of the machine see this one
-//! step.
+//! A step of the wall clock, taken back at once: the machine's, which all its programs see, or only the run's,
+//! by libfaketime. The kernel's receive stamps follow the machine's clock either way.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// How far, and for how long.
@@ -15,6 +15,8 @@ pub enum Stepped {
     NotAsked,
     /// Forward, and back.
     Done,
+    /// The same, as the run alone sees it.
+    Faked,
     /// The machine does not let this process do it.
     Refused(String),
 }
@@ -28,6 +30,47 @@ pub fn step() -> Stepped {
             Stepped::Done
         }
         Err(error) => Stepped::Refused(error.to_string()),
+    }
+}
+
+/// The clock that a program sees, in a file that libfaketime reads.
+pub struct FakeClock {
+    file: PathBuf,
+    offset: Duration,
+}
+
+impl FakeClock {
+    /// libfaketime reads the file once a second: each look at the clock would cost a run at full rate too much.
+    const HELD: Duration = Duration::from_secs(5);
+
+    pub fn new(folder: &Path) -> std::io::Result<Self> {
+        let mut clock = Self { file: folder.join("clock"), offset: OFFSET };
+        clock.set(Duration::ZERO).map(|()| clock)
+    }
+
+    pub fn show_to(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", tare_system_tests::libfaketime())
+            .env("FAKETIME_TIMESTAMP_FILE", &self.file)
+            .env("FAKETIME_CACHE_DURATION", "1")
+            .env("DONT_FAKE_MONOTONIC", "1");
+    }
+
+    /// Forward and, as long as it is held later, back: `since` is how long ago the step was due.
+    pub fn step(&mut self, since: Duration) -> std::io::Result<Stepped> {
+        self.set(if since < Self::HELD { OFFSET } else { Duration::ZERO })?;
+        Ok(Stepped::Faked)
+    }
+
+    fn set(&mut self, ahead: Duration) -> std::io::Result<()> {
+        if ahead == self.offset {
+            return Ok(());
+        }
+        self.offset = ahead;
+        // Whole at any time.
+        let new = self.file.with_extension("new");
+        std::fs::write(&new, format!("+{}\n", ahead.as_secs_f64()))?;
+        std::fs::rename(new, &self.file)
     }
 }
 

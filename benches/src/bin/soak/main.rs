@@ -3,7 +3,7 @@
 //! end nothing may have grown, drifted or been miscounted.
 //!
 //! ```text
-//! soak [--seconds N] [--rate N] [--parallel N] [--step-clock] [--keep DIR]
+//! soak [--seconds N] [--rate N] [--parallel N] [--step-clock | --fake-clock] [--keep DIR]
 //!
 //!   0 ──── warm-up ──── first half ────┬──── sink away ────┬──── back again ──── end
 //!          (a tenth)                   └ clock +500 ms, and back
@@ -20,6 +20,7 @@ mod viewer;
 
 use anyhow::{Context, Result, bail, ensure};
 use bars::Seen;
+use clock::FakeClock;
 use influx::Influx;
 use memory::Memory;
 use rows::Rows;
@@ -42,6 +43,7 @@ pub struct Options {
     rate: Option<u64>,
     parallel: u64,
     step_clock: bool,
+    fake_clock: bool,
     keep: Option<PathBuf>,
 }
 
@@ -72,7 +74,14 @@ fn soak() -> Result<bool> {
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { seconds: 3_600, rate: None, parallel: 64, step_clock: false, keep: None };
+    let mut options = Options {
+        seconds: 3_600,
+        rate: None,
+        parallel: 64,
+        step_clock: false,
+        fake_clock: false,
+        keep: None,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word}: expected a value"));
@@ -82,7 +91,10 @@ fn options() -> Result<Options> {
             "--parallel" => options.parallel = value()?.parse()?,
             "--keep" => options.keep = Some(value()?.into()),
             "--step-clock" => options.step_clock = true,
-            other => bail!("{other}: expected --seconds, --rate, --parallel, --step-clock or --keep"),
+            "--fake-clock" => options.fake_clock = true,
+            other => {
+                bail!("{other}: expected --seconds, --rate, --parallel, --step-clock, --fake-clock or --keep")
+            }
         }
     }
     ensure!(options.seconds >= 30, "--seconds: expected at least 30, for memory is compared after a warm-up");
@@ -104,7 +116,12 @@ fn full_rate(options: &Options, url: &str) -> Result<u64> {
 fn run(options: &Options, rate: u64, url: &str, folder: &Path) -> Result<Seen> {
     let influx = Influx::start()?;
     let (out, csv) = (folder.join("run"), folder.join("rows.csv"));
-    let mut run = tare(&["http", "--quiet", "--live=0", "--live-linger", "0s"])?
+    let fake_clock = options.fake_clock.then(|| FakeClock::new(folder)).transpose()?;
+    let mut command = tare(&["http", "--quiet", "--live=0", "--live-linger", "0s"])?;
+    if let Some(clock) = &fake_clock {
+        clock.show_to(&mut command);
+    }
+    let mut run = command
         .args(["--rate", &rate.to_string(), "--parallel", &options.parallel.to_string()])
         .args(["--duration", &format!("{}s", options.seconds)])
         .arg("--out")
@@ -119,14 +136,14 @@ fn run(options: &Options, rate: u64, url: &str, folder: &Path) -> Result<Seen> {
     let viewer = Viewer::start(page);
     let mut memory = Memory::of(run.0.id());
     let mut rows = Rows::of(csv);
-    let mut phases = Phases::new(options);
+    let mut phases = Phases::new(options, fake_clock);
     let limit = Duration::from_secs(options.seconds) + LATE;
     let begun = Instant::now();
     while run.0.try_wait()?.is_none() {
         ensure!(begun.elapsed() < limit, "the run does not end");
         memory.look();
         rows.look();
-        phases.enter(begun.elapsed(), &influx);
+        phases.enter(begun.elapsed(), &influx)?;
         std::thread::sleep(STEP);
     }
     let status = run.0.wait()?.code();
@@ -141,20 +158,26 @@ struct Phases {
     half: Duration,
     back: Duration,
     step_clock: bool,
+    fake_clock: Option<FakeClock>,
     stepped: Option<clock::Stepped>,
 }
 
 impl Phases {
-    fn new(options: &Options) -> Self {
+    fn new(options: &Options, fake_clock: Option<FakeClock>) -> Self {
         let whole = Duration::from_secs(options.seconds);
-        Self { half: whole / 2, back: whole * 3 / 4, step_clock: options.step_clock, stepped: None }
+        let (half, back) = (whole / 2, whole * 3 / 4);
+        Self { half, back, step_clock: options.step_clock, fake_clock, stepped: None }
     }
 
-    fn enter(&mut self, now: Duration, influx: &Influx) {
+    fn enter(&mut self, now: Duration, influx: &Influx) -> Result<()> {
         influx.be(now < self.half || now >= self.back);
-        if now >= self.half && self.step_clock && self.stepped.is_none() {
+        let Some(since) = now.checked_sub(self.half) else { return Ok(()) };
+        if let Some(clock) = &mut self.fake_clock {
+            self.stepped = Some(clock.step(since)?);
+        } else if self.step_clock && self.stepped.is_none() {
             self.stepped = Some(clock::step());
         }
+        Ok(())
     }
 }
 

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 const EACH: Duration = Duration::from_secs(1);
-/// Charts have a point for each second at first, and as many as they ever have after so long.
-const CHARTS_S: f64 = 400.0;
+/// By then histograms have come to their size. Charts and rows of the result still grow to theirs: about 5 MiB
+/// in an hour, with the live page, and nothing in the hours after it.
+const SETTLED_S: f64 = 400.0;
 /// The shortest run of which growth can be told.
-pub const SHORTEST_S: f64 = 2.0 * CHARTS_S;
+pub const SHORTEST_S: f64 = 2.0 * SETTLED_S;
 
 /// One look: seconds since the beginning, and KiB resident.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +59,7 @@ impl Memory {
 
     /// What was seen while the load went on, which took so long; `None` if that is too short to tell.
     pub fn growth(&self, seconds: f64) -> Option<Growth> {
-        let warm_up = CHARTS_S.max(seconds / 10.0);
+        let warm_up = SETTLED_S.max(seconds / 10.0);
         let is_in = |look: &&Look| look.at_s >= warm_up && look.at_s < seconds;
         let warm: Vec<Look> = self.looks.iter().filter(is_in).copied().collect();
         growth(&warm).filter(|_| seconds >= SHORTEST_S)

@@ -1,7 +1,7 @@
 //! The rows that a run writes each second, and when they come by a clock that is not the run's.
 //!
 //! ```text
-//!   row k comes at   begin + (k + 1) · 1 s + what its writing takes        drift = what of that grows over the run
+//!   row k comes at   begin + (k + 1) · 1 s + what its writing takes    drift = what of that grows over the run
 //! ```
 
 use std::io::{Read, Seek, SeekFrom};

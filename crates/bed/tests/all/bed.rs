@@ -150,10 +150,25 @@ fn what_a_killed_process_left_is_taken_away_by_the_next() {
     let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     json["owner"] = serde_json::json!({"pid": 1, "began_ticks": u64::MAX});
     json["ready"] = false.into();
-    fs::write(&file, json.to_string()).unwrap();
+    // Renamed, as other tests read all files at any moment.
+    let draft = file.replace(".json", ".draft");
+    fs::write(&draft, json.to_string()).unwrap();
+    fs::rename(&draft, &file).unwrap();
     let sink = &state.namespaces[1].name;
     assert!(Command::new("ip").args(["netns", "del", sink]).status().unwrap().success());
     drop(Bed::up(&Topology::unique()).unwrap());
     assert!(!namespaces().contains(&topology.name));
     assert!(!fs::exists(&file).unwrap());
+}
+
+#[test]
+fn a_damaged_file_of_another_bed_hinders_nobody() {
+    let (bed, damaged) = (Bed::up(&Topology::unique()).unwrap(), Topology::unique());
+    let file = format!("/run/tare/lab/{}.json", damaged.name);
+    fs::write(&file, "{").unwrap();
+    let (own, others) = (bed::find(bed.name()), bed::find(&damaged.name));
+    fs::remove_file(&file).unwrap();
+    assert_eq!(own.unwrap().name, bed.name());
+    assert!(matches!(others, Err(BedError::File { .. })), "{others:?}");
+    bed.down().unwrap();
 }

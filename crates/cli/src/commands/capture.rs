@@ -20,6 +20,7 @@ has loss, duplicates, order and one-way times.";
 /// Receive frames, count them and keep them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct CaptureArgs {
     /// Port to receive from: packet:veth0, xdp:veth0, an interface, or a capture file
     #[arg(value_name = "PORT")]
@@ -32,10 +33,10 @@ pub struct CaptureArgs {
     filter: Vec<String>,
 
     /// Stop after this many frames
-    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Stop")]
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]
     frames: Option<String>,
     /// Stop after this time [default: at Ctrl-C]
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
+    #[arg(short = 't', long, value_name = "TIME", help_heading = "Stop")]
     duration: Option<String>,
 
     /// Write frames to this file: pcapng with nanoseconds, or pcap if the name ends in .pcap

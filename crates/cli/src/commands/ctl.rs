@@ -13,6 +13,8 @@ Examples:
   tare ctl last show             show what the newest run in progress is doing
   tare ctl last set rate 2M      change the rate, 50 ms later, on all threads at once
   tare ctl last set size 512     change the frame size
+  tare ctl last set dport=53 vlan=7 rate=1k       change fields, named as the flags of tare send are
+  tare ctl last set stream=voice,video pcp=5 stream=bulk size=1400    the same for single streams
   tare ctl last pause            stop sending; resume continues
   tare ctl last mark             return when all frames due up to now have left
   tare ctl last mark             with tare pace: set a mark, and return its number
@@ -31,7 +33,7 @@ pub struct CtlArgs {
     /// Name of the run, the beginning of its name, its folder, or last
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// One of: show, set rate RATE, set size BYTES, pause, resume, mark, reload, stop, help
+    /// One of: show, set rate RATE, set FIELD=VALUE, pause, resume, mark, reload, stop, help
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
 }

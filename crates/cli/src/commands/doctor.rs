@@ -12,7 +12,7 @@ mod mending;
 mod page;
 
 use anyhow::anyhow;
-use asked::Asked;
+use asked::IntendedLoad;
 use clap::{Args, ValueHint};
 use doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subject, Weight};
 use measure::ExitStatus;
@@ -78,7 +78,7 @@ struct Examination {
     findings: Vec<Finding>,
     ports: Vec<PortState>,
     profile: Result<Profile, Refused>,
-    asked: Option<Asked>,
+    asked: Option<IntendedLoad>,
     forecast: Option<Forecast>,
 }
 
@@ -90,7 +90,7 @@ pub fn run(args: &DoctorArgs) -> Result<Status, Failure> {
     if args.undo {
         return mending::undo(args.yes);
     }
-    let asked = Asked::read(args)?;
+    let asked = IntendedLoad::read(args)?;
     let examination = Examination::make(asked);
     examination.know(&args.only)?;
     if args.fix {
@@ -106,7 +106,7 @@ pub fn run(args: &DoctorArgs) -> Result<Status, Failure> {
 }
 
 impl Examination {
-    fn make(asked: Option<Asked>) -> Self {
+    fn make(asked: Option<IntendedLoad>) -> Self {
         let mut subject = Subject::here();
         if let Some(asked) = &asked {
             subject.devices.retain(|device| asked.uses(device));
@@ -174,7 +174,7 @@ impl Examination {
 }
 
 /// What the machine has, with what only the interface itself tells of its queue and ring.
-fn supply(asked: &Asked, devices: &[Device]) -> Supply {
+fn supply(asked: &IntendedLoad, devices: &[Device]) -> Supply {
     let supply = Supply::read(asked.interface()).for_demand(&asked.demand);
     let device = devices.iter().find(|device| Some(device.name.as_str()) == asked.interface());
     let Some(device) = device else { return supply };

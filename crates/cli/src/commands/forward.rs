@@ -27,6 +27,7 @@ changed.";
 /// Act as a middlebox between two ports: forward, filter by rules, or count
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct ForwardArgs {
     /// Port where frames come in: packet:veth0, xdp:veth0, pcap:in.pcapng, mem:a or an interface
     #[arg(value_name = "IN")]
@@ -63,7 +64,7 @@ pub struct ForwardArgs {
     busy: bool,
 
     /// Stop after this time [default: at Ctrl-C]
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
+    #[arg(short = 't', long, value_name = "TIME", help_heading = "Stop")]
     duration: Option<String>,
     /// Stop after N frames have come in; with --xdp, slightly later
     #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]

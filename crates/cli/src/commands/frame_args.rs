@@ -42,6 +42,28 @@ pub struct FrameArgs {
     /// Priority (PCP) in the VLAN tag
     #[arg(long, value_name = "0-7")]
     pub pcp: Option<String>,
+    /// MPLS labels from the outside in: 100 or 100,200
+    #[arg(long, value_name = "LABELS")]
+    pub mpls: Option<String>,
+    /// PPPoE session
+    #[arg(long, value_name = "SESSION")]
+    pub pppoe: Option<String>,
+    /// Send each packet in a tunnel: vxlan:NETWORK, gre, gre:KEY or gtpu:TUNNEL
+    #[arg(long, value_name = "KIND:NUMBER")]
+    pub tunnel: Option<String>,
+    /// Source address of the tunnel [default: 198.18.1.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub tunnel_src: Option<String>,
+    /// Destination address of the tunnel [default: 198.18.1.2]
+    #[arg(long, value_name = "ADDRESS")]
+    pub tunnel_dst: Option<String>,
+    /// IPv6 extension headers: hop (hop-by-hop options), dst (destination options), frag (a fragment
+    /// header, with the whole packet in one fragment)
+    #[arg(long, value_name = "LIST")]
+    pub ipv6_ext: Option<String>,
+    /// Make these checksums wrong: ip, udp, tcp, icmp
+    #[arg(long, value_name = "LIST")]
+    pub bad_checksum: Option<String>,
     /// EtherType of raw frames
     #[arg(long, value_name = "TYPE")]
     pub ethertype: Option<String>,
@@ -97,6 +119,13 @@ impl FrameArgs {
         file.src_mac = typed(&self.src_mac);
         file.vlan = typed(&self.vlan);
         file.pcp = typed(&self.pcp);
+        file.mpls = typed(&self.mpls);
+        file.pppoe = typed(&self.pppoe);
+        file.tunnel = typed(&self.tunnel);
+        file.tunnel_src = typed(&self.tunnel_src);
+        file.tunnel_dst = typed(&self.tunnel_dst);
+        file.ipv6_ext = typed(&self.ipv6_ext);
+        file.bad_checksum = typed(&self.bad_checksum);
         file.ethertype = typed(&self.ethertype);
         file.ttl = typed(&self.ttl);
         file.dscp = typed(&self.dscp);

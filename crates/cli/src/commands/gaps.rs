@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::capture::{GapsFile, GapsPlanFile};
-use port::{Address, Kind};
+use port::{Address, PortKind};
 use run::{Failure, Options, Status};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -27,6 +27,7 @@ One of the notes is the line that Caliper prints: the mean gap, the mean square 
 /// Measure the gaps between frames, in a capture file or live
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct GapsArgs {
     /// A capture file (pcap, pcapng), - for standard input, or a port: packet:veth0
     #[arg(value_name = "FILE or PORT")]
@@ -50,10 +51,10 @@ pub struct GapsArgs {
     signed: bool,
 
     /// Stop after this many frames
-    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Stop")]
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]
     frames: Option<String>,
     /// Stop after this time [default: a live port stops at Ctrl-C]
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
+    #[arg(short = 't', long, value_name = "TIME", help_heading = "Stop")]
     duration: Option<String>,
 
     #[command(flatten)]
@@ -77,8 +78,8 @@ pub fn run(args: &GapsArgs) -> Result<Status, Failure> {
 /// What was typed as a port: standard input, a file that is there, or an address.
 fn port_of(typed: Option<&str>) -> String {
     match typed {
-        None | Some("-") => Address::new(Kind::Pcap, "-").to_string(),
-        Some(path) if Path::new(path).is_file() => Address::new(Kind::Pcap, path).to_string(),
+        None | Some("-") => Address::new(PortKind::Pcap, "-").to_string(),
+        Some(path) if Path::new(path).is_file() => Address::new(PortKind::Pcap, path).to_string(),
         Some(address) => address.to_owned(),
     }
 }

@@ -3,9 +3,14 @@
 //!
 //! Letters follow curl for the request (`-H -X -d -u -k`) and wrk for the load (`-c`, `-t`).
 
+mod given;
+mod names;
+
 use crate::commands::output_args::{LimitArgs, OutputArgs, quantity, sink_kinds};
 use crate::trial_args::TrialArgs;
 use clap::{ArgAction, Args, ValueHint};
+use given::{list, switched, typed};
+use names::NameArgs;
 use plan::{ExpectFile, HeaderList, HeaderTyped, PlanFile, Typed, TypedList};
 use std::path::Path;
 
@@ -27,8 +32,8 @@ Placeholders in URL, headers and body:
   {{seq}} stands for the text {seq}
 
 Exit status:
-  0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
-  5 target unreachable; 130 interrupted";
+  0 VALID or DEGRADED; 1 the same, but a file could not be written; 2 bad input, nothing sent;
+  3 a threshold failed; 4 INVALID (the generator was the limit); 5 target unreachable; 130 interrupted";
 
 /// Send HTTP or HTTPS requests to a target, and judge the generator too
 #[derive(Args, Clone, Debug, Default)]
@@ -202,6 +207,9 @@ pub struct ConnectionArgs {
     /// Maximum number of connections in an open loop without --parallel [default: 10000]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub max_open: Option<String>,
+    /// With a rate: open all connections of --parallel before any is used again
+    #[arg(long)]
+    pub open_all: bool,
     /// Local addresses, used in turn (repeatable)
     #[arg(long = "source-ip", value_name = "ADDRESS,…", value_delimiter = ',', action = ArgAction::Append)]
     pub source_ips: Vec<String>,
@@ -215,9 +223,12 @@ pub struct ConnectionArgs {
     /// packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
-    /// With --via: general, or fast, for requests that never change [default: auto, fast where it can]
+    /// With --via: fast (for requests that never change), general, or auto [default: auto]
     #[arg(long, value_name = "PATH")]
     pub via_path: Option<String>,
+    /// With --via: use addresses that this host has itself, beside its own connections
+    #[arg(long)]
+    pub share_address: bool,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)
     #[arg(long)]
     pub nagle: bool,
@@ -260,24 +271,6 @@ pub struct TlsArgs {
     /// Protocols to offer by ALPN, in order; '' offers none [default: http/1.1]
     #[arg(long, value_name = "NAME,…")]
     pub alpn: Option<String>,
-}
-
-/// How names become addresses.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Names")]
-pub struct NameArgs {
-    /// Use these addresses for HOST:PORT instead of a DNS look-up (repeatable)
-    #[arg(long, value_name = "HOST:PORT:ADDRESS,…", action = ArgAction::Append)]
-    pub resolve: Vec<String>,
-    /// Resolve names again at this interval [default: only once]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
-    pub resolve_every: Option<String>,
-    /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
-    pub ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6', long)]
-    pub ipv6: bool,
 }
 
 /// How the generator runs.
@@ -362,26 +355,13 @@ fn url_meant(typed: &str) -> Option<String> {
     Some(if has_path { url } else { format!("{url}/") })
 }
 
-/// A switch that was not given leaves the default.
-fn switched(on: bool, value: bool) -> Option<bool> {
-    on.then_some(value)
-}
-
-fn typed(text: &Option<String>) -> Option<Typed> {
-    text.as_deref().map(Typed::from)
-}
-
-fn list(items: &[String]) -> Option<Vec<String>> {
-    (!items.is_empty()).then(|| items.to_vec())
-}
-
 impl LoadArgs {
     fn fill(&self, file: &mut PlanFile) {
         file.order.clone_from(&self.order);
         file.seed = typed(&self.seed);
         file.load.parallel = typed(&self.parallel);
         file.load.rate = typed(&self.rate);
-        file.load.poisson = switched(self.poisson, true);
+        file.load.poisson = self.poisson.then_some(true);
         file.load.ramp.clone_from(&self.ramp);
         file.load.step.clone_from(&self.step);
         file.load.stages.clone_from(&self.stages);
@@ -416,12 +396,12 @@ impl RequestArgs {
         request.user.clone_from(&self.user);
         request.host.clone_from(&self.host);
         request.http = typed(&self.http);
-        request.expect_continue = switched(self.expect_continue, true);
+        request.expect_continue = self.expect_continue.then_some(true);
         request.follow = typed(&self.follow);
         request.timeout = typed(&self.timeout);
-        request.idle_timeout = switched(self.idle_timeout, true);
-        request.same_checksum = switched(self.same_checksum, true);
-        request.templates = switched(self.no_templates, false);
+        request.idle_timeout = self.idle_timeout.then_some(true);
+        request.same_checksum = self.same_checksum.then_some(true);
+        request.templates = self.no_templates.then_some(false);
         let expect = self.expect();
         request.expect = (expect != ExpectFile::default()).then_some(expect);
     }
@@ -441,17 +421,19 @@ impl RequestArgs {
 impl ConnectionArgs {
     fn fill(&self, file: &mut PlanFile) {
         let connection = &mut file.connection;
-        connection.keep_alive = switched(self.no_keep_alive, false);
+        connection.keep_alive = self.no_keep_alive.then_some(false);
         connection.requests_per_connection = typed(&self.requests_per_connection);
         connection.pipeline = typed(&self.pipeline);
         connection.ramp_connections = typed(&self.ramp_connections);
         connection.max_open = typed(&self.max_open);
+        connection.open_all = switched(self.open_all, true);
         connection.source_ips = list(&self.source_ips);
         connection.proxy.clone_from(&self.proxy);
         connection.unix.clone_from(&self.unix);
         connection.via.clone_from(&self.via);
         connection.via_path.clone_from(&self.via_path);
-        connection.no_delay = switched(self.nagle, false);
+        connection.share_address = self.share_address.then_some(true);
+        connection.no_delay = self.nagle.then_some(false);
         connection.throttle = typed(&self.throttle);
     }
 }
@@ -462,27 +444,15 @@ impl TlsArgs {
         tls.ca.clone_from(&self.ca);
         tls.cert.clone_from(&self.cert);
         tls.key.clone_from(&self.key);
-        tls.insecure = switched(self.insecure, true);
+        tls.insecure = self.insecure.then_some(true);
         tls.min = typed(&self.tls_min);
         tls.max = typed(&self.tls_max);
         tls.ciphers = list(&self.ciphers);
-        tls.resumption = switched(self.no_resumption, false);
+        tls.resumption = self.no_resumption.then_some(false);
         tls.server_name.clone_from(&self.sni);
         let protocols =
             |text: &str| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
         tls.alpn = self.alpn.as_deref().map(protocols);
-    }
-}
-
-impl NameArgs {
-    fn fill(&self, file: &mut PlanFile) {
-        file.resolve.fixed = list(&self.resolve);
-        file.resolve.every = typed(&self.resolve_every);
-        file.resolve.family = match (self.ipv4, self.ipv6) {
-            (true, _) => Some("ipv4".to_owned()),
-            (_, true) => Some("ipv6".to_owned()),
-            _ => None,
-        };
     }
 }
 

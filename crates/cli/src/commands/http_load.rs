@@ -4,7 +4,7 @@
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use plan::http_load::{Asked, HttpLoadArgs, Stop, is_alias, own_words, parse, plan_file};
+use plan::http_load::{HttpLoadArgs, HttpLoadCommand, Stop, ciphers, is_alias, own_words, parse, plan_file};
 use report::HttpLoad;
 use run::terminal::print_all;
 use run::{Failure, Finished, Options, Output, Shown, said_once};
@@ -18,7 +18,7 @@ use units::{Bytes, Picos};
 /// Help, in http_load's own layout.
 pub const HELP: &str = "\
 usage:  http_load [-checksum] [-throttle] [-proxy host:port] [-verbose] [-timeout secs] [-sip sip_file]
-            [-cipher str]
+            [-cipher str] [-threads N]
             -parallel N | -rate N [-jitter]
             -fetches N | -seconds N
             url_file
@@ -37,15 +37,17 @@ Fetches:
   -proxy host:port  HTTP proxy (https by CONNECT); the port is 80 unless given
   -sip file         local addresses to use in turn, one per line
   -throttle         read at most 3360 bytes per second from each connection, like a 33.6 kbit/s modem
+  -threads N        divide the load among N threads [default: one per CPU but one]
   -timeout secs     close a connection on which nothing arrives for this long [default: 60]
-  -cipher str       TLS cipher suites by OpenSSL or IANA names, separated by ':'; or fastsec, highsec, paranoid
+  -cipher str       TLS cipher suites: a cipher string of OpenSSL, IANA names, or fastsec, highsec, paranoid
 Output:
   -checksum         compare each body with the first one of the same URL
   -verbose          print progress to standard error every minute
 
-Options may be shortened as long as they stay unambiguous: -p 5 -s 10. Figures go to standard output, in
+Options may be shortened, as in http_load: -p 5 -s 10. Figures go to standard output, in
 http_load's format. The verdict on them goes to standard error, and into the exit status:
-  0 valid; 2 bad input, nothing sent; 4 INVALID: the generator was the limit; 5 target unreachable; 130 interrupted
+  0 valid; 2 bad input, nothing sent; 4 INVALID: the generator was the limit; 5 target unreachable;
+  130 interrupted
 
 Example:
   http_load -rate 400 -seconds 10 urls.txt
@@ -74,9 +76,9 @@ pub fn main(program: &str, words: impl IntoIterator<Item = OsString>) -> ExitCod
         .collect::<Result<Vec<String>>>()
         .and_then(|words| Ok(parse(&words)?))
         .and_then(|asked| match asked {
-            Asked::Help => say(&format!("{HELP}\n")),
-            Asked::Version => say(&format!("{program} (tare {})\n", env!("CARGO_PKG_VERSION"))),
-            Asked::Load(args) => run(program, &args),
+            HttpLoadCommand::Help => say(&format!("{HELP}\n")),
+            HttpLoadCommand::Version => say(&format!("{program} (tare {})\n", env!("CARGO_PKG_VERSION"))),
+            HttpLoadCommand::Load(args) => run(program, &args),
         });
     result.unwrap_or_else(|error| {
         eprintln!("{program}: {}", said_once(&error));
@@ -101,6 +103,10 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
     if let Some(text) = args.cipher.as_deref().filter(|text| is_alias(text)) {
         let suites = plan.tls.ciphers.join(", ");
         eprintln!("{program}: -cipher {text} means {suites} here: its original cipher is no longer secure");
+    }
+    let found = args.cipher.as_deref().and_then(|text| ciphers(text).ok()).unwrap_or_default();
+    for left_out in found.left_out {
+        eprintln!("{program}: -cipher: {left_out}; the others are used");
     }
     let options = Options {
         output: Output::Nothing,
@@ -174,7 +180,8 @@ mod tests {
 
     #[test]
     fn help_shows_every_option() {
-        let known = "-checksum -throttle -proxy -verbose -timeout -sip -cipher -jitter -parallel -rate -fetches -seconds";
+        let known = "-checksum -throttle -proxy -verbose -timeout -sip -cipher -jitter -parallel -rate -fetches \
+            -seconds -threads";
         for option in known.split(' ') {
             assert!(HELP.contains(&format!("\n  {option} ")), "{option}");
         }

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Thresholds")]
 pub struct LimitArgs {
-    /// Fail the run (exit status 3) if this condition is true, e.g. 'latency.p99 > 50ms' (repeatable)
+    /// Fail the run (exit status 3) if this condition is true, e.g. 'errors > 1%'; docs/thresholds.md lists all
+    /// figures (repeatable)
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     #[arg(value_parser = quantity, action = ArgAction::Append)]
     pub fail_if: Vec<String>,
@@ -36,7 +37,7 @@ pub struct OutputArgs {
     /// Tag the run; tare runs and tare compare can find it by its tag (repeatable)
     #[arg(long = "tag", value_name = "WORD", conflicts_with = "no_save")]
     pub tags: Vec<catalogue::Tag>,
-    /// Also keep every single request, in samples.parquet in the run folder
+    /// Also keep every single request or frame, in samples.parquet in the run folder
     #[arg(long, conflicts_with = "no_save")]
     pub samples: bool,
     /// Also send the figures to this sink (repeatable; for the kinds see docs/sinks.md)
@@ -85,6 +86,7 @@ impl From<&OutputArgs> for Options {
             junit: args.junit.clone(),
             markdown: args.markdown.clone(),
             live: (&args.live).into(),
+            host: None,
         })
     }
 }

@@ -28,6 +28,7 @@ with FCS.";
 /// Pace this host's outgoing traffic, TCP included, at exact times
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct PaceArgs {
     /// Port where this host's traffic comes in: tap:NAME, or the far end of a veth pair
     #[arg(value_name = "IN")]
@@ -52,7 +53,7 @@ pub struct PaceArgs {
     #[arg(long, help_heading = "Schedule")]
     relative: bool,
     /// Stop after this time [default: at Ctrl-C]
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Schedule")]
+    #[arg(short = 't', long, value_name = "TIME", help_heading = "Schedule")]
     duration: Option<String>,
     /// Link speed in bits per second, e.g. 10G, if the driver does not report it
     #[arg(long, value_name = "BITS", help_heading = "Schedule")]

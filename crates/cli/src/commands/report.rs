@@ -16,7 +16,7 @@ use store::{RunResult, StoredRun, Timeline};
 /// Report on a stored run: as text, HTML, JSON or CSV
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// Name of the run, the end of its name, `last`, `last~1`, a tag, its folder, or redis://HOST/RUN
+    /// Name of the run, or a unique beginning or end of it; last, last~1, a tag, a path, or redis://HOST/RUN
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::AnyPath)]
     runs: Vec<String>,
     /// Merge several runs into one; histograms are added, percentiles are not averaged

@@ -4,8 +4,8 @@ use crate::commands::output_args::{LimitArgs, OutputArgs};
 use crate::trial_args::TrialArgs;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
-use plan::{PlanError, PlanFile, packets};
-use run::{Failure, Options, Status};
+use plan::PlanError;
+use run::{Failure, Loaded, Options, Status};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -27,22 +27,20 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
     let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
-    if let Some(command) = packets::command_of(&text) {
-        let more = |limits: &mut plan::LimitsFile| args.limits.add_to(limits);
-        return run::frames::of_toml(command, &text, &name, more, &Options::from(&args.output));
-    }
-    let mut file = PlanFile::from_toml(&text, &name).map_err(|error| match has_urls(&text) {
-        true => {
+    let options = Options::from(&args.output);
+    let loaded = Loaded::read(&text, &name, |limits| args.limits.add_to(limits), &options);
+    loaded.map_err(|failure| explained(failure, &name, &text))?.carry_out(&options)
+}
+
+/// What is wrong with a file that is no plan at all.
+fn explained(failure: Failure, name: &str, text: &str) -> Failure {
+    match failure.cause() {
+        Some(error @ PlanError::NoTarget) => Failure::wrong(anyhow!("{name}: {error}")),
+        Some(_) if has_urls(text) => {
             Failure::wrong(anyhow!("{name} is a file of URLs, not a plan; did you mean tare http {name} ?"))
         }
-        false => Failure::wrong(error),
-    })?;
-    args.limits.fill(&mut file);
-    let (plan, notes) = file.resolve_with_notes().map_err(|error| match error {
-        error @ PlanError::NoTarget => Failure::wrong(anyhow!("{name}: {error}")),
-        error => Failure::wrong(error),
-    })?;
-    run::load(plan, notes, &Options::from(&args.output))
+        _ => failure,
+    }
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {

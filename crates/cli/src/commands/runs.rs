@@ -73,7 +73,7 @@ enum Wanted {
 /// Print the summary of a run
 #[derive(Args, Debug)]
 struct ShowArgs {
-    /// Name of the run, the end of its name, last, last~1, a tag, or a path
+    /// Name of the run, or a unique beginning or end of it; last, last~1, a tag, or a path
     #[arg(value_name = "RUN")]
     run: String,
     /// Print the result as JSON
@@ -84,7 +84,7 @@ struct ShowArgs {
 /// Add tags to a run, or remove them
 #[derive(Args, Debug)]
 struct TagArgs {
-    /// Name of the run, the end of its name, last, last~1, a tag, or a path
+    /// Name of the run, or a unique beginning or end of it; last, last~1, a tag, or a path
     #[arg(value_name = "RUN")]
     run: String,
     /// +WORD or WORD adds a tag, -WORD removes it; without any, print the run's tags
@@ -95,7 +95,7 @@ struct TagArgs {
 /// Delete runs
 #[derive(Args, Debug)]
 struct RmArgs {
-    /// Name of the run, the end of its name, last, last~1, a tag, or a path
+    /// Name of the run, or a unique beginning or end of it; last, last~1, a tag, or a path
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 }

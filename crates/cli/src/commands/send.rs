@@ -4,8 +4,8 @@ use crate::commands::frame_args::FrameArgs;
 use crate::commands::output_args::{LimitArgs, OutputArgs};
 use crate::trial_args::TrialArgs;
 use clap::{Args, ValueHint};
-use plan::Typed;
 use plan::packets::send::SendPlanFile;
+use plan::{Typed, TypedList};
 use run::{Failure, Options, Status};
 
 const EXAMPLES: &str = "\
@@ -27,12 +27,14 @@ Keys during a run:
   + and - change the rate, space pauses, m sets a mark, q stops
 
 Exit status:
-  0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
-  5 destination's MAC address not found (ARP, neighbour discovery); 130 interrupted";
+  0 VALID or DEGRADED; 1 the same, but a file could not be written; 2 bad input, nothing sent;
+  3 a threshold failed; 4 INVALID (the generator was the limit); 5 destination's MAC address not
+  found (ARP, neighbour discovery); 130 interrupted";
 
 /// Send Ethernet frames at given times, or as fast as a port accepts them
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct SendArgs {
     /// Port to send from: an interface, or KIND:PLACE (packet:veth0, xdp:veth0, live:veth0,
     /// udp:198.18.0.2:9, tap:tare0, pcap:out.pcap)
@@ -46,6 +48,9 @@ pub struct SendArgs {
     pub when: WhenArgs,
     #[command(flatten)]
     pub frames: FrameArgs,
+    /// Lua that finishes the frames, a burst at a time (docs/packets.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Frames")]
+    pub script: Option<String>,
     #[command(flatten)]
     pub how: HowArgs,
     #[command(flatten)]
@@ -69,12 +74,47 @@ pub struct WhenArgs {
     /// File of gaps in nanoseconds, one per line; starts again at its end
     #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub gaps: Option<String>,
-    /// Replay a capture file with its recorded gaps
+    /// Replay a capture file, also one compressed by gzip or zstd, with its recorded gaps; --vary
+    /// changes fields, e.g. dst-mac=02:00:00:00:00:02
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub replay: Option<String>,
+    /// Play a replay N times [default: 1, or until --duration]
+    #[arg(long = "loop", value_name = "N", allow_hyphen_values = true)]
+    pub loops: Option<String>,
     /// Speed of a replay relative to the recording, e.g. 2 or 0.5 [default: 1]
     #[arg(long, value_name = "TIMES", allow_hyphen_values = true)]
     pub speed: Option<String>,
+    /// Replay the servers' frames through this port, and the clients' through the first one
+    #[arg(long, value_name = "PORT")]
+    pub servers: Option<String>,
+    /// With --servers: auto (TCP handshake, lower port, who spoke first), clients=NETWORK,…,
+    /// servers=NETWORK,… or ports=80,8000-8999 [default: auto]
+    #[arg(long, value_name = "RULE")]
+    pub split: Option<String>,
+    /// With --servers: as --vary, for the clients' frames that have the field
+    #[arg(long, value_name = "FIELD=VALUES")]
+    pub client_vary: Vec<String>,
+    /// With --servers: as --vary, for the servers' frames that have the field
+    #[arg(long, value_name = "FIELD=VALUES")]
+    pub server_vary: Vec<String>,
+    /// Hold at most this much of a capture file in memory; read the rest while sending [default: 256MiB]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub read_ahead: Option<String>,
+    /// Poisson arrivals: exponential gaps with the mean that --rate gives
+    #[arg(long)]
+    pub poisson: bool,
+    /// Change the rate (frames per second) linearly from one to another, e.g. 10k..500k:30s
+    #[arg(long, value_name = "FROM..TO:OVER", allow_hyphen_values = true)]
+    pub ramp: Option<String>,
+    /// Raise the rate in steps, e.g. 10k+10k:5s..100k
+    #[arg(long, value_name = "FROM+BY:EVERY..TO", allow_hyphen_values = true)]
+    pub step: Option<String>,
+    /// Change the rate linearly to each of these rates in turn, e.g. 10k:10s,50k:30s,0:5s
+    #[arg(long, value_name = "RATE:OVER,…", allow_hyphen_values = true)]
+    pub stages: Option<String>,
+    /// Vary the rate as a sine around a mean, e.g. 10k±5k:60s or 10k+-5k:60s
+    #[arg(long, value_name = "MEAN±AMPLITUDE:PERIOD", allow_hyphen_values = true)]
+    pub sine: Option<String>,
     /// Send N frames back to back, once every N gaps
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub burst: Option<String>,
@@ -130,6 +170,10 @@ impl SendArgs {
     /// Everything that was typed, as a plan file.
     pub fn plan_file(&self) -> SendPlanFile {
         let typed = |value: &Option<String>| value.clone().map(Typed::from);
+        let listed = |values: &Vec<String>| {
+            let all: Vec<Typed> = values.iter().cloned().map(Typed::from).collect();
+            (!all.is_empty()).then_some(TypedList(all))
+        };
         let mut file = SendPlanFile::default();
         let (send, when, how) = (&mut file.send, &self.when, &self.how);
         send.port = self.place.clone().or_else(|| self.port.clone());
@@ -138,7 +182,18 @@ impl SendArgs {
         send.gap = typed(&when.gap);
         send.gaps.clone_from(&when.gaps);
         send.replay.clone_from(&when.replay);
+        send.loops = typed(&when.loops);
         send.speed = typed(&when.speed);
+        send.read_ahead = typed(&when.read_ahead);
+        send.servers.clone_from(&when.servers);
+        send.split.clone_from(&when.split);
+        send.client_vary = listed(&when.client_vary);
+        send.server_vary = listed(&when.server_vary);
+        send.poisson = when.poisson.then_some(true);
+        send.ramp.clone_from(&when.ramp);
+        send.step.clone_from(&when.step);
+        send.stages.clone_from(&when.stages);
+        send.sine.clone_from(&when.sine);
         send.burst = typed(&when.burst);
         send.relative = when.relative.then_some(true);
         send.length = typed(&when.length);
@@ -152,6 +207,7 @@ impl SendArgs {
         send.drain = typed(&how.drain);
         send.answer_arp = how.answer_arp.then_some(true);
         send.line = typed(&how.line);
+        send.script.clone_from(&self.script);
         self.frames.fill(&mut file.frames);
         self.limits.add_to(&mut file.limits);
         file

@@ -13,8 +13,11 @@ Examples:
   tare sweep --send packet:veth0 --receive packet:veth3
   # no loss and 0.1 % loss at two sizes, ten searches each
   tare sweep --send xdp:eth0 --receive xdp:eth1 --sizes 64,1518 --goal ndr,0.1% --trials 10
-  # throughput, latency, loss and bursts as in RFC 2544
+  # throughput, latency, loss, bursts and recovery as in RFC 2544
   tare sweep --send packet:veth0 --receive packet:veth3 --rfc2544
+  # both directions at once, and a reset of the device
+  tare sweep --send packet:veth0 --receive packet:veth3 --bidirectional
+  tare sweep --send packet:veth0 --receive packet:veth3 --sizes 64 --reset-command 'ssh dut reboot'
 
 The search is MLRsearch (RFC 9971). Loss that the generator or the receiver caused is not counted
 against the target: the trial is repeated, if necessary at a lower load, and the result says
@@ -22,7 +25,7 @@ against the target: the trial is repeated, if necessary at a lower load, and the
 
 /// Find the highest load that a device forwards without loss, by frame size
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, mut_arg("size", |arg| arg.hide(true)), mut_arg("imix", |arg| arg.hide(true)))]
+#[command(after_help = EXAMPLES, mut_arg("size", |arg| arg.hide(true)), mut_arg("imix", |arg| arg.hide(true)), mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct SweepArgs {
     /// Port that sends
     #[arg(long, value_name = "PORT")]
@@ -56,20 +59,44 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N", help_heading = "Measurement")]
     latency_trials: Option<String>,
     /// Duration of a latency trial [default: --trial-time]
-    #[arg(long, value_name = "DURATION", help_heading = "Measurement")]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     latency_time: Option<String>,
     /// Measure loss at 100 %, 90 %, 80 % … of the highest load, until two trials in a row lose nothing
     #[arg(long, help_heading = "Measurement")]
     frame_loss: bool,
 
+    /// Number of tests of recovery from an overload (RFC 2544, 26.5), each at 110 % of the highest load found
+    /// and then at half of that [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
+    recovery: Option<String>,
+    /// Duration of the overload, and of the lower load after it [default: --trial-time]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    overload_time: Option<String>,
+    /// Number of resets to measure (RFC 2544, 26.6), or their names: hardware,software,power; without
+    /// --reset-command, a message says when to reset the device [default: 0, or 1 with --reset-command]
+    #[arg(long, value_name = "N|LIST", help_heading = "Measurement")]
+    resets: Option<String>,
+    /// Shell command that resets the device; TARE_RESET is the number or name of the reset
+    #[arg(long, value_name = "COMMAND", help_heading = "Measurement")]
+    reset_command: Option<String>,
+    /// How long to wait for the device to forward frames again [default: 300s]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement")]
+    reset_time: Option<String>,
+    /// Send and receive at both ports at once; loads are those of each direction
+    #[arg(long, help_heading = "Measurement")]
+    bidirectional: bool,
+    /// Destination MAC address of frames from --receive [default: the --send port's]
+    #[arg(long, value_name = "MAC", help_heading = "Measurement")]
+    reverse_mac: Option<String>,
+
     /// Duration of a trial that counts [default: 1s]
-    #[arg(long, value_name = "DURATION", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", help_heading = "Search")]
     trial_time: Option<String>,
     /// Duration of the first, coarse trials [default: a quarter of --trial-time]
-    #[arg(long, value_name = "DURATION", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", help_heading = "Search")]
     first_trial_time: Option<String>,
     /// Total time of the trials that decide whether one load passes [default: three trials]
-    #[arg(long, value_name = "DURATION", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", help_heading = "Search")]
     sum_time: Option<String>,
     /// Share of --sum-time in which loss may exceed the goal [default: 50%]
     #[arg(long, value_name = "SHARE", help_heading = "Search")]
@@ -84,19 +111,19 @@ pub struct SweepArgs {
     #[arg(long, value_name = "RATE", help_heading = "Search")]
     max_rate: Option<String>,
     /// How long to wait after a trial for frames in transit; longer on a slow path [default: 200ms]
-    #[arg(long, value_name = "DURATION", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", help_heading = "Search")]
     drain: Option<String>,
     /// Pause between two trials [default: 0]
-    #[arg(long, value_name = "DURATION", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", help_heading = "Search")]
     rest: Option<String>,
     /// Run the tests of RFC 2544: throughput (26.1), latency (26.2), frame loss rate (26.3), back-to-back
-    /// frames (26.4)
+    /// frames (26.4), system recovery (26.5), and with --resets or --reset-command reset (26.6)
     #[arg(long, help_heading = "Search")]
     rfc2544: bool,
     /// Link speed in bits per second, e.g. 10G, if the driver does not report it
     #[arg(long, value_name = "BITS", help_heading = "Search")]
     line: Option<String>,
-    /// CPUs for the sending and the receiving thread
+    /// CPUs for the sending and the receiving thread, and with --bidirectional for those of the other direction
     #[arg(long, value_name = "LIST", help_heading = "Search")]
     cpus: Option<String>,
     /// Priority of the sending thread: auto, normal or real-time [default: auto]
@@ -139,6 +166,13 @@ impl SweepArgs {
             latency_time: typed(&self.latency_time),
             frame_loss: self.frame_loss.then_some(true),
             bursts: typed(&self.bursts),
+            recovery: typed(&self.recovery),
+            overload_time: typed(&self.overload_time),
+            resets: typed(&self.resets),
+            reset_command: self.reset_command.clone(),
+            reset_time: typed(&self.reset_time),
+            bidirectional: self.bidirectional.then_some(true),
+            reverse_mac: self.reverse_mac.clone(),
             drain: typed(&self.drain),
             rest: typed(&self.rest),
             rfc2544: self.rfc2544.then_some(true),

@@ -37,7 +37,7 @@ pub struct TargetArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Stop after this time
-    #[arg(long = "for", value_name = "DURATION")]
+    #[arg(long = "for", value_name = "TIME")]
     duration: Option<Picos>,
     /// Seed of every random choice
     #[arg(long, value_name = "N")]
@@ -89,7 +89,7 @@ pub struct TargetArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Responses")]
     trickle: Option<Bytes>,
     /// Time between trickled pieces
-    #[arg(long, value_name = "DURATION", help_heading = "Responses")]
+    #[arg(long, value_name = "TIME", help_heading = "Responses")]
     trickle_gap: Option<Picos>,
     /// Serve at most this many requests per second; the others wait in a queue
     #[arg(long, value_name = "RATE", help_heading = "Responses")]
@@ -133,7 +133,7 @@ pub struct TargetArgs {
     #[arg(long, value_name = "WHAT", help_heading = "Programmed times")]
     origin: Option<OriginArg>,
     /// Wait this long after accepting a connection before serving it
-    #[arg(long, value_name = "DURATION", help_heading = "Programmed times")]
+    #[arg(long, value_name = "TIME", help_heading = "Programmed times")]
     accept_delay: Option<Picos>,
     /// Stop listening after this many connections
     #[arg(long, value_name = "N", help_heading = "Programmed times")]
@@ -167,7 +167,7 @@ pub struct TargetArgs {
     #[arg(long, value_name = "VERSIONS", help_heading = "TLS")]
     tls_versions: Option<VersionsArg>,
     /// Delay handshakes by this time; implies --tls
-    #[arg(long, value_name = "DURATION", help_heading = "TLS")]
+    #[arg(long, value_name = "TIME", help_heading = "TLS")]
     slow_handshake: Option<Picos>,
     /// Share of handshakes to delay [default: all]
     #[arg(long, value_name = "SHARE", requires = "slow_handshake", help_heading = "TLS")]

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, ValueHint};
 use run::{
     Failure,
-    trials::{self, Asked, Trials},
+    trials::{self, Trials, TrialsRequest},
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ enum OrderTyped {
     Random,
 }
 
-impl From<OrderTyped> for trials::Order {
+impl From<OrderTyped> for trials::TurnOrder {
     fn from(order: OrderTyped) -> Self {
         match order {
             OrderTyped::Abba => Self::Abba,
@@ -99,7 +99,7 @@ pub fn run(args: &TrialsArgs) -> Result<ExitCode, Failure> {
         max_trials: args.max_trials,
         cool_down: args.cool_down,
     };
-    trials::run(&Asked {
+    trials::run(&TrialsRequest {
         sides,
         trials,
         order: args.order.into(),
@@ -167,10 +167,10 @@ pub fn of_command(name: &str, typed: &ArgMatches) -> Option<Result<ExitCode, Fai
         return Some(Err(only_of_one_run(flag)));
     }
     let out: Option<&PathBuf> = typed.try_get_one("out").ok().flatten();
-    Some(trials::run(&Asked {
+    Some(trials::run(&TrialsRequest {
         sides: vec![std::env::args_os().skip(1).collect::<Vec<OsString>>()],
         trials,
-        order: trials::Order::Abba,
+        order: trials::TurnOrder::Abba,
         seed: 0,
         out: out.cloned(),
         save: !flag("no_save"),

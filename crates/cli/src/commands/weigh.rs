@@ -17,7 +17,7 @@ use measure::ExitStatus;
 use profile::Capability;
 use run::terminal::print_all;
 use run::{Failure, Status, complain, interrupt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use store::weighing;
@@ -31,12 +31,16 @@ Examples:
   tare weigh packets --port udp --stamp capture --like-study
   tare weigh backload --port udp,packet --kind udp-closed,tcp-syn
   tare weigh packets --port packet --interface eth1 --to 192.0.2.7:9
+  tare weigh backload --port packet --interface eth1 --to 192.0.2.7:9 --source 'ssh peer tare send packet:eth0
+      --rate {rate} -t {time} -i {address} -m {mac} --dport {port} --size {size} --no-save -q'
+  tare weigh join old=weighings/a new=weighings/b    two machines on one page
 
 Tare sends between network namespaces that it makes for this, which needs root. Without privileges
 it weighs only UDP over the loopback interface, and mem.
 
 Exit status:
-  0 weighed; 2 bad input, or nothing could be weighed; 130 interrupted (results so far are kept)";
+  0 weighed; 1 weighed, but not kept; 2 bad input, or nothing could be weighed;
+  130 interrupted (results so far are kept)";
 
 /// Measure how much load this machine can create
 #[derive(Args, Debug)]
@@ -53,6 +57,17 @@ enum What {
     Packets(Box<WeighPacketsArgs>),
     Backload(Box<WeighBackloadArgs>),
     Http(Box<WeighHttpArgs>),
+    Join(WeighJoinArgs),
+}
+
+/// Put the weighings of several machines on one page
+#[derive(Args, Clone, Debug)]
+pub struct WeighJoinArgs {
+    /// Weighings: a folder or its weigh.json, each with the name of its machine
+    #[arg(value_name = "NAME=FOLDER", required = true, num_args = 2..)]
+    weighings: Vec<String>,
+    #[command(flatten)]
+    output: WeighOutput,
 }
 
 /// What is to be done with what was found.
@@ -79,6 +94,16 @@ pub struct WeighOutput {
     no_progress: bool,
 }
 
+impl WeighOutput {
+    /// Whether the folder can be written to, before anything is weighed.
+    fn is_writable(&self) -> Result<(), Failure> {
+        let Some(out) = self.out.as_deref().filter(|_| !self.no_save) else { return Ok(()) };
+        let is_writable = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
+        is_writable.map_err(|error| Failure::wrong(anyhow!("--out {}: {error}", out.display())))?;
+        Ok(())
+    }
+}
+
 /// Weighs what was asked for.
 pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
     // Whoever was killed left its namespaces: also where this weighing makes none itself.
@@ -86,6 +111,7 @@ pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
     match &args.what {
         None => everything(&args.output),
         Some(What::Http(args)) => weigh_http::run(args),
+        Some(What::Join(args)) => join(args),
         Some(What::Packets(args)) => {
             let plan = args.plan()?;
             let mut session = begin(&args.output)?;
@@ -109,10 +135,7 @@ fn begin(output: &WeighOutput) -> Result<Session, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     // A second one ends it at once; the next bed takes away what is left.
     interrupt::heed(&stop, Some(&stop))?;
-    if let Some(out) = output.out.as_deref().filter(|_| !output.no_save) {
-        let is_writable = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
-        is_writable.map_err(|error| Failure::wrong(anyhow!("--out {}: {error}", out.display())))?;
-    }
+    output.is_writable()?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     Ok(Session::begin(
         format!("tare {}", words.join(" ")),
@@ -157,15 +180,61 @@ fn everything(output: &WeighOutput) -> Result<Status, Failure> {
 /// Keeps and prints what was found.
 fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Status, Failure> {
     session.end().map_err(Failure::wrong)?;
-    let weighing = &mut session.weighing;
-    let mut kept = None;
-    if !output.no_save {
-        if let Err(error) = keep_profile(&session.capabilities) {
-            weighing.notes.push(format!("cannot store the profile: {error}"));
+    if !output.no_save
+        && let Err(error) = keep_profile(&session.capabilities)
+    {
+        session.weighing.notes.push(format!("cannot store the profile: {error}"));
+    }
+    let has_no_figures = session.has_no_figures() && !session.is_stopped();
+    let status = show(&mut session.weighing, output, next)?;
+    if has_no_figures {
+        return Err(Failure::wrong(anyhow!(
+            "nothing could be weighed: no trial counts; the remarks say why"
+        )));
+    }
+    Ok(status)
+}
+
+/// Reads weighings and shows them as one.
+fn join(args: &WeighJoinArgs) -> Result<Status, Failure> {
+    let read = |word: &String| {
+        let wrong = |problem: String| Failure::wrong(anyhow!("'{word}': {problem}"));
+        let (name, path) = word.split_once('=').ok_or_else(|| wrong("expected NAME=FOLDER".into()))?;
+        if name.is_empty() || path.is_empty() {
+            return Err(wrong("expected NAME=FOLDER".into()));
         }
+        Ok((name.to_owned(), weighing::read(path.as_ref()).map_err(|error| wrong(error.to_string()))?))
+    };
+    let all: Vec<_> = args.weighings.iter().map(read).collect::<Result<_, _>>()?;
+    if let Some((name, _)) =
+        all.iter().enumerate().find_map(|(at, one)| all[..at].iter().find(|it| it.0 == one.0))
+    {
+        return Err(Failure::wrong(anyhow!("'{name}' names two weighings; give each a name of its own")));
+    }
+    if let Some(out) = args.output.out.as_deref() {
+        let inputs = args.weighings.iter().filter_map(|word| Some(Path::new(word.split_once('=')?.1)));
+        let can = weighing::can_join_into(out, &inputs.collect::<Vec<_>>());
+        can.map_err(|problem| Failure::wrong(anyhow!("--out {}: {problem}", out.display())))?;
+    }
+    args.output.is_writable()?;
+    let mut joined = weighing::join(all);
+    let is_partial = std::mem::take(&mut joined.partial);
+    if is_partial {
+        joined.notes.push("one of these weighings was cut short".into());
+    }
+    show(&mut joined, &args.output, "tare weigh    weigh the next machine")
+}
+
+/// Keeps and prints a weighing.
+fn show(weighing: &mut weighing::Weighing, output: &WeighOutput, next: &str) -> Result<Status, Failure> {
+    let (mut kept, mut is_unwritten) = (None, false);
+    if !output.no_save {
         match weighing::keep(weighing, output.out.as_deref(), report::weighing::html, report::weighing::svg) {
             Ok(folder) => kept = Some(folder),
-            Err(error) => complain(&format!("tare: {error}")),
+            Err(error) => {
+                complain(&format!("tare: {error}"));
+                is_unwritten = true;
+            }
         }
     }
     if output.json {
@@ -184,5 +253,9 @@ fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Stat
         }
         print_all(&format!("Next         {next}\n"))?;
     }
-    Ok(if weighing.partial { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
+    Ok(match weighing.partial {
+        true => Status::Run(ExitStatus::Interrupted),
+        false if is_unwritten => Status::Unwritten,
+        false => Status::Done,
+    })
 }

@@ -2,20 +2,24 @@
 
 use crate::commands::weigh::WeighOutput;
 use crate::commands::weigh_packets::{sizes, ways};
+use crate::commands::weigh_place::PlaceArgs;
 use anyhow::anyhow;
 use clap::Args;
 use run::Failure;
 use units::{Count, Picos};
+use weigh::backload::requests::Stack;
 use weigh::backload::{Options, Traffic};
-use weigh::session::BackloadPlan;
+use weigh::session::{BackloadPlan, Place};
+use weigh::{Elsewhere, Way};
 
 /// Measure how much incoming traffic reduces the load that this machine can create
 #[derive(Args, Clone, Debug)]
 pub struct WeighBackloadArgs {
-    /// Lowest and highest rate of incoming frames per second; max is as fast as the other end can send
+    /// Incoming frames per second, from the lowest to the highest; max is as fast as the other end can send
     #[arg(short = 'b', long, value_name = "LOW..HIGH", default_value = "0..max")]
     backload: String,
-    /// Ports: udp, packet, xdp, live, mem, or all
+    /// Ports: udp, packet, xdp, live, mem; for requests, http (the kernel's sockets), http-packet and http-xdp
+    /// (--via); or all
     #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "all")]
     port: Vec<String>,
     /// Frame sizes with FCS, for both directions
@@ -24,7 +28,7 @@ pub struct WeighBackloadArgs {
     /// Incoming traffic: udp-closed, udp-open, tcp-syn, answers, or all (see docs/capability.md)
     #[arg(short = 'k', long, value_name = "KIND,…", value_delimiter = ',', default_value = "udp-closed")]
     kind: Vec<String>,
-    /// Number of steps from the lowest to the highest incoming rate
+    /// Number of incoming rates from the lowest to the highest (above 0)
     #[arg(long, value_name = "N", default_value_t = 4)]
     steps: usize,
     /// Duration of a step
@@ -36,6 +40,13 @@ pub struct WeighBackloadArgs {
     /// Packets per system call
     #[arg(long, value_name = "N", default_value_t = 1)]
     batch: usize,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Shell command that makes another machine send {rate} frames per second of {size} bytes and {kind} to
+    /// {address}, {mac} and {port} for {time}; it must stay in the foreground. The interface counts what
+    /// arrives
+    #[arg(long, value_name = "COMMAND", requires = "interface")]
+    source: Option<String>,
     #[command(flatten)]
     pub output: WeighOutput,
 }
@@ -54,7 +65,7 @@ impl WeighBackloadArgs {
             return Err(wrong("--trials", format!("{} is not between 1 and 1000", self.trials)));
         }
         if !(1..=64).contains(&self.batch) {
-            return Err(wrong("--batch", " expected a number from 1 to 64".into()));
+            return Err(wrong("--batch", "expected a number from 1 to 64".into()));
         }
         let kinds = match self.kind.iter().any(|word| word == "all") {
             true => Traffic::ALL.to_vec(),
@@ -63,9 +74,46 @@ impl WeighBackloadArgs {
                 kinds.collect::<Result<_, _>>()?
             }
         };
+        let place = self.place.place()?;
+        let by = self.source.as_deref().map(Elsewhere::new).transpose();
+        let by = by.map_err(|problem| wrong("--source", problem))?;
+        let is_named = matches!(place, Place::Named { .. });
+        if is_named && by.is_none() {
+            return Err(wrong(
+                "--interface",
+                "needs --source, the command that has frames sent to this machine".into(),
+            ));
+        }
+        if by.is_some() && kinds.iter().any(|kind| !matches!(kind, Traffic::UdpClosed | Traffic::TcpSyn)) {
+            return Err(wrong(
+                "--kind",
+                "with --source, frames go to a closed port: udp-closed or tcp-syn".into(),
+            ));
+        }
+        let sizes = sizes(&self.sizes)?;
+        let can_send = by.as_ref().map_or(Ok(()), |by: &Elsewhere| by.can_send(&sizes, &kinds));
+        can_send.map_err(|problem| wrong("--source", problem))?;
+        // Words that are requests, and those that are ports.
+        let is_stack = |word: &&String| word.parse::<Stack>().is_ok();
+        let (requests, ports): (Vec<&String>, Vec<&String>) = self.port.iter().partition(is_stack);
+        let ports: Vec<String> = ports.into_iter().cloned().collect();
+        if let Some(word) = requests.first().copied().or_else(|| ports.iter().find(|word| *word == "mem"))
+            && is_named
+        {
+            return Err(wrong(
+                "--port",
+                format!("{word} has both ends on this machine; it takes no --interface"),
+            ));
+        }
         let options = Options {
-            ways: ways(&self.port)?,
-            sizes: sizes(&self.sizes)?,
+            stacks: match self.port.iter().any(|word| word == "all") {
+                // The ring and the requests have their other end on this machine.
+                true if is_named => Vec::new(),
+                true => Stack::ALL.to_vec(),
+                false => requests.into_iter().filter_map(|word| word.parse().ok()).collect(),
+            },
+            ways: ways(&ports)?.into_iter().filter(|way| !is_named || *way != Way::Mem).collect(),
+            sizes,
             kinds,
             low,
             high,
@@ -73,8 +121,9 @@ impl WeighBackloadArgs {
             step_ns: self.step.as_nanos(),
             trials: self.trials.get() as usize,
             batch: self.batch,
+            by,
         };
-        Ok(BackloadPlan { options, is_quick: false })
+        Ok(BackloadPlan { options, place, is_quick: false })
     }
 }
 

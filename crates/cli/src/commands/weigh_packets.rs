@@ -2,14 +2,14 @@
 //! frame size.
 
 use crate::commands::weigh::WeighOutput;
+use crate::commands::weigh_place::PlaceArgs;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use run::Failure;
-use std::net::{Ipv4Addr, SocketAddrV4};
 use units::{Count, Picos};
 use weigh::packets::Options;
 use weigh::session::{PacketsPlan, Place};
-use weigh::{Wall, Way, parse_mac};
+use weigh::{Wall, Way};
 
 const MOST_TRIALS: u64 = 1_000;
 const SIZES: std::ops::RangeInclusive<usize> = 64..=1_518;
@@ -50,15 +50,8 @@ pub struct WeighPacketsArgs {
     /// Put a wrapper in front of the port, to test the weighing itself: fault,delay=100%,hold=1ms
     #[arg(long, value_name = "WRAPPER")]
     through: Option<String>,
-    /// Send through this interface, not between namespaces made for the weighing
-    #[arg(long, value_name = "INTERFACE", requires = "to")]
-    interface: Option<String>,
-    /// Destination to send to through the interface
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "interface")]
-    to: Option<SocketAddrV4>,
-    /// MAC address of the destination, or of the router towards it
-    #[arg(long, value_name = "MAC", requires = "to")]
-    to_mac: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
     #[command(flatten)]
     pub output: WeighOutput,
 }
@@ -94,21 +87,7 @@ impl WeighPacketsArgs {
         if self.each.is_some_and(|each| !each.is_power_of_two() || each > 256) {
             return Err(wrong("--each", "expected a power of two up to 256".into()));
         }
-        let to_mac = self.to_mac.as_deref().map(|text| {
-            parse_mac(text).ok_or_else(|| {
-                wrong("--to-mac", format!("'{text}' is not a MAC address; expected e.g. 02:18:00:00:00:01"))
-            })
-        });
-        let to_mac = to_mac.transpose()?;
-        let place = match (&self.interface, self.to) {
-            (Some(interface), Some(to)) => Place::Named { interface: interface.clone(), to, to_mac },
-            _ => Place::Bed,
-        };
-        if let Place::Named { to, .. } = &place
-            && (to.port() == 0 || *to.ip() == Ipv4Addr::UNSPECIFIED)
-        {
-            return Err(wrong("--to", format!("cannot send to {to}")));
-        }
+        let place = self.place.place()?;
         let options = Options {
             ways,
             sizes,

@@ -1,7 +1,7 @@
 //! The tables of one family.
 //!
 //! ```text
-//! prefixes  IPv4: source:32 | aim:25 | leaf:1 | length:6          IPv6: source:128, then aim:32 | leaf:1 | length:8
+//! prefixes  IPv4: source:32 | aim:25 | leaf:1 | length:6    IPv6: source:128, then aim:32 | leaf:1 | length:8
 //! classes   best:32 | first tuple:32
 //! tuples    rest:24 | protocol mask:8 | next:32,  then the destination's mask and the ports' masks
 //! exact     IPv4: tuple:32 | destination:32,  code:24 | protocol:8 | destination port:16 | source port:16

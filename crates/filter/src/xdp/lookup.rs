@@ -2,7 +2,7 @@
 //! rules. Lengths, masks and sizes are constants in the code; what no rule looks at is not there at all.
 //!
 //! ```text
-//! R7 best code so far    R8 aim, then tuple    R6 tuples that may still come    R9 IPv4 source, then the next tuple
+//! R7 best code so far   R8 aim, then tuple   R6 tuples still to come   R9 IPv4 source, then the next tuple
 //! ```
 
 use super::headers::stack;

@@ -1,8 +1,10 @@
 //! Frames that were sent on and not taken: counted by the kernel's own tracepoints, CPU by CPU.
 //!
 //! ```text
-//!   program ─ handed += 1 ─► redirect ─► bulk of this CPU ─► driver: sent, dropped ─► tracepoint: left += both, refused += dropped
-//!                               └─ not even that: xdp_redirect_err ─────────────────► tracepoint: left += 1, refused += 1
+//!   program ─ handed += 1 ─► redirect ─► bulk of this CPU ─► driver: sent, dropped ─► tracepoint A
+//!                               └─ not even that: xdp_redirect_err ─────────────────► tracepoint B
+//!
+//!   A: left += sent + dropped, refused += dropped        B: left += 1, refused += 1
 //! ```
 //!
 //! A driver hands all it has over before its round on a CPU ends, and on an interface with our program only

@@ -2,7 +2,8 @@
 
 use os::peers::Peers;
 use plan::{Load, Shape, Spin};
-use port::Kind;
+use port::PortKind;
+use port::interface::LinkWatch;
 use units::{Fraction, Rate};
 
 use super::{Engine, usable_cpus, wanted_threads};
@@ -24,11 +25,18 @@ pub struct Facts {
     pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
+    /// The FPGA module makes the load, in simulated time; whether its target lives in another time.
+    pub simulated: Option<bool>,
     /// Where connections go. Those of a large URL file, and redirects, are known when the first is opened.
     pub peers: Peers,
 }
 
 impl Engine {
+    /// The interface of the port that `--via` names.
+    pub fn link(&self) -> Option<LinkWatch> {
+        LinkWatch::of(&self.via.as_ref()?.port)
+    }
+
     pub fn facts(&self) -> Facts {
         Facts {
             threads: self.threads,
@@ -37,6 +45,7 @@ impl Engine {
                     "one for each connection; more would have nothing to do".to_owned()
                 }
                 Some(_) => "asked for".to_owned(),
+                None if self.module.is_some() => "one thread reads what the module reports".to_owned(),
                 None if self.via.is_some() => "one thread drives a port".to_owned(),
                 None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
             },
@@ -44,13 +53,23 @@ impl Engine {
             spin_reason: self.spin_reason(),
             priority: self.priority.level.words(),
             priority_reason: self.priority.why.clone(),
-            io: self.io.clone(),
+            io: match &self.module {
+                Some(fit) => {
+                    let reason =
+                        format!("asked for (--via): the FPGA module's sessions ({})", fit.about.port);
+                    Choice { reason, ..self.io.clone() }
+                }
+                None => self.io.clone(),
+            },
+            simulated: self.module.as_ref().map(|fit| fit.about.is_apart),
             path: self
                 .via
                 .as_ref()
+                .filter(|_| self.module.is_none())
                 .map(|_| (if self.path.fast { "fast" } else { "general" }, self.path.reason.clone())),
             arrivals: self.arrivals(),
-            groups: self.requests.groups.clone(),
+            // The module does not report of which request a response is.
+            groups: if self.module.is_some() { Vec::new() } else { self.requests.groups.clone() },
             peers: self.peers.clone(),
         }
     }
@@ -58,6 +77,9 @@ impl Engine {
     /// How it is known when answers could be read, and why.
     fn arrivals(&self) -> (&'static str, String) {
         let plan = &self.plan;
+        if self.module.is_some() {
+            return ("module", "the module stamps every frame in the cycle in which it begins".to_owned());
+        }
         if plan.connection.unix.is_some() {
             return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
         }
@@ -66,10 +88,12 @@ impl Engine {
         }
         if let Some(via) = &self.via {
             return match via.port.innermost().kind() {
-                Kind::Packet | Kind::Auto => {
+                PortKind::Packet | PortKind::Auto => {
                     ("kernel stamps", "the kernel stamps every frame before the port receives it".to_owned())
                 }
-                Kind::Xdp => ("kernel stamps", "the XDP program stamps every frame in the driver".to_owned()),
+                PortKind::Xdp => {
+                    ("kernel stamps", "the XDP program stamps every frame in the driver".to_owned())
+                }
                 kind => ("bound", format!("a {kind} port stamps nothing that it receives")),
             };
         }
@@ -78,6 +102,7 @@ impl Engine {
 
     fn spin_reason(&self) -> String {
         match (self.plan.engine.spin, &self.plan.load) {
+            _ if self.module.is_some() => "the module waits for due times".to_owned(),
             (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
             (Spin::Auto, Load::Closed { .. }) => {
                 "a closed loop has no due times to meet; when it is busy, it naps while responses gather"
@@ -96,6 +121,7 @@ impl Engine {
             return Err("a closed loop has no rate: it goes as fast as the target responds");
         };
         match arrivals.shape {
+            _ if self.module.is_some() => Err("the module has its whole load from the start"),
             _ if self.plan.stop.requests.is_some() => {
                 Err("the run has a number of requests, and its length follows from the rate")
             }

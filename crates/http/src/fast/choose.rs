@@ -4,6 +4,7 @@ use plan::{Load, Plan, ViaPath};
 use std::net::SocketAddr;
 
 use crate::endpoint::Endpoints;
+use crate::rules::Wanted;
 use crate::source::{Chooser, Fixed};
 
 /// A lane counts its requests so far.
@@ -22,6 +23,9 @@ pub struct PathChoice {
     pub fast: bool,
     pub reason: String,
 }
+
+/// Bytes that a segment carries if the target does not say how many (RFC 9293).
+const LEAST_MSS: usize = 536;
 
 /// Why a plan has to go by the general path, as far as the plan itself tells.
 pub(crate) fn obstacle(plan: &Plan) -> Option<&'static str> {
@@ -55,7 +59,10 @@ pub(crate) fn fixture(
         return Err(why);
     }
     let requests = chooser.fixed(plan, endpoints)?;
-    if requests.iter().any(|fixed| !chooser.rules.of(&fixed.rules).is_of_status_alone()) {
+    if requests.iter().any(|fixed| fixed.bytes.len() > usize::from(session::BURST) * LEAST_MSS) {
+        return Err("a request is longer than what leaves at once");
+    }
+    if requests.iter().any(|fixed| !chooser.rules.of(&Wanted::Kept(fixed.rules)).is_of_status_alone()) {
         return Err("bodies are checked");
     }
     let mut addresses = Vec::new();

@@ -1,35 +1,30 @@
 //! What the sessions of the fast path tell: responses are read, and requests settled.
 
 use clock::{Clock, HostClock};
-use session::{Id, Inward, Owner};
+use session::{Ahead, Id, Inward, Owner};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::num::NonZeroU64;
 use tcp::{Notice, Payload};
-use units::{Cause, CausePart, Departure, Instant, Outcome, Phase, Picos, Record};
+use units::{Cause, Instant, Outcome, Phase, Picos, Record};
 
 use super::choose::Fixture;
 use super::lanes::{Lanes, short};
 use crate::exchange::Exchange;
-use crate::io::Chunk;
+use crate::io::{Chunk, InSocket};
 use crate::protocol::{End, Finished, Flow, Protocol, Unserved};
 use crate::rules::RuleBook;
 use crate::worker::accounts::Accounts;
 use crate::worker::backoff::Backoff;
+use crate::worker::books;
 use crate::worker::limit::Limit;
 use crate::worker::pacer::Pacer;
-use crate::worker::pulse::SHORTEST;
 use crate::worker::turns::Turns;
 
 /// A request that goes to another connection.
 pub(super) struct Again {
     pub exchange: Exchange,
     pub request: u16,
-}
-
-/// Bytes that came ahead of a hole.
-struct Early {
-    from: u32,
-    bytes: Vec<u8>,
 }
 
 /// What a lane wants of its session once the batch is over.
@@ -58,7 +53,12 @@ pub(super) struct Desk<R> {
     pub wishes: Vec<Wish>,
     pub again: Vec<Again>,
     finished: Vec<Finished>,
-    early: HashMap<u32, Early>,
+    /// Bytes that came ahead of holes, by lane.
+    early: HashMap<u32, Ahead>,
+    /// Flights whose data is not acknowledged.
+    owed: Vec<u32>,
+    /// Requests that have ended.
+    pub ended: usize,
     /// When sessions were looked at before.
     pub not_before: Instant,
     /// No further request on a connection after so many.
@@ -91,6 +91,8 @@ impl<R: Record> Desk<R> {
             again: Vec::new(),
             finished: Vec::new(),
             early: HashMap::new(),
+            owed: Vec::new(),
+            ended: 0,
             not_before: Instant::EPOCH,
             most_served,
         }
@@ -145,22 +147,20 @@ impl<R: Record> Desk<R> {
             self.accounts.notes.surplus += 1;
             return self.hang_up(lane, now, now, Picos::ZERO);
         };
-        let chunk =
-            Chunk { length: bytes.len(), stamp_ns, not_before: self.not_before, more: false, crowded: false };
+        let chunk = Chunk {
+            length: bytes.len(),
+            stamp_ns,
+            not_before: self.not_before,
+            more: false,
+            crowded: false,
+            in_socket: InSocket::UntilRead,
+        };
         let delay = self.turns.delay(&chunk, None, now);
         self.accounts.counters.contradicted += u64::from(delay.contradicts);
         let made = self.lanes.flight(flight);
         let ready_since = made.ready_since;
         let flow = made.http1.received(bytes, now, ready_since, &self.rules, &mut self.finished);
-        if let Some(pause) = self.turns.woken_late(delay) {
-            self.accounts.paused(pause);
-        }
-        if let Some(ended) = self.finished.last_mut() {
-            ended.exchange.unread += delay.measured;
-            ended.exchange.unread_bound += delay.bound;
-            let counters = &mut self.accounts.counters;
-            *if delay.is_measured { &mut counters.stamped } else { &mut counters.unstamped } += 1;
-        }
+        books::charge(&mut self.finished, delay, &mut self.turns, &mut self.accounts);
         if self.lanes.flight(flight).http1.has_surplus() {
             self.accounts.notes.surplus += 1;
         }
@@ -169,15 +169,32 @@ impl<R: Record> Desk<R> {
         }
     }
 
+    /// Data of a response arrived: its target may have waited for acknowledgments of ours.
+    fn found(&mut self, lane: u32, stamp_ns: Option<NonZeroU64>) {
+        let Some(flight) = self.lanes.peek(lane).flight() else { return };
+        let made = self.lanes.flight(flight);
+        if !made.unacked.is_owed() {
+            self.owed.push(flight);
+        }
+        let waited = made.unacked.found(stamp_ns);
+        if !waited.is_zero() {
+            made.http1.waiting().for_each(|exchange| exchange.unread_bound += waited);
+        }
+    }
+
+    /// Acknowledgments have left.
+    pub fn have_left(&mut self) {
+        let now_ns = if self.owed.is_empty() { 0 } else { clock::unix_ns() };
+        self.owed.drain(..).for_each(|flight| self.lanes.flight(flight).unacked.left(now_ns));
+    }
+
     /// What ended becomes an outcome, and the lane is used again or closed. It could have been seen since
     /// `since`.
     fn settle(&mut self, lane: u32, flow: Flow, now: Instant, since: Instant) {
         let Some(flight) = self.lanes.peek(lane).flight() else { return };
         let acknowledged = self.lanes.flight(flight).acknowledged;
         let mut finished = std::mem::take(&mut self.finished);
-        let last = finished.last().map(|ended| &ended.exchange);
-        let (tare, doubt) = last.map_or_else(Default::default, |last| (last.tare(now), last.unread_bound));
-        let since = if tare >= SHORTEST { since.min(now.saturating_sub(tare)) } else { since };
+        let (since, doubt) = books::free_since(&finished, now, since);
         if !finished.is_empty() || flow == Flow::Over {
             self.lanes.land(flight);
         }
@@ -217,25 +234,9 @@ impl<R: Record> Desk<R> {
     }
 
     pub fn conclude(&mut self, exchange: &Exchange, outcome: Outcome, now: Instant) {
-        self.accounts.event(&exchange.event(outcome, now));
-        self.accounts.counters.body_in += exchange.body_in;
-        if !exchange.waited.is_zero() {
-            self.accounts.phase(Phase::FirstByte, exchange.waited);
-        }
-        let pause = match outcome {
-            Outcome::Failed(cause) => {
-                self.backoff.failed();
-                match cause.part() {
-                    CausePart::Lookup | CausePart::Connect => self.backoff.pause(),
-                    _ => Picos::ZERO,
-                }
-            }
-            _ => {
-                self.backoff.succeeded();
-                Picos::ZERO
-            }
-        };
-        self.pacer.freed(now, pause);
+        self.ended += 1;
+        let places = (&mut self.backoff, &mut self.pacer);
+        books::conclude(exchange, outcome, now, &mut self.accounts, places);
     }
 
     /// The lane carries nothing more. Its session is closed when the batch is over.
@@ -297,14 +298,10 @@ impl<R: Record> Desk<R> {
         let made = self.lanes.flight(flight);
         made.ready_since = Some(now);
         let took = now.since(made.asked);
+        // A frame without a stamp came at 0, before anything was asked.
         let round_trip = stamp_ns.checked_sub(made.asked_ns).map(Picos::from_nanos);
-        let (before, late) = (self.turns.looked_before(), round_trip.map(|round_trip| took - round_trip));
-        for exchange in self.lanes.flight(flight).http1.waiting() {
-            match late {
-                Some(late) if stamp_ns > 0 => exchange.unread += late,
-                _ => exchange.unread_bound += now.since(before).min(took),
-            }
-        }
+        let waiting = made.http1.waiting();
+        books::charge_connection(waiting, (took, round_trip), self.turns.looked_before(), now);
         self.accounts.phase(Phase::Connect, took);
         self.accounts.phase(Phase::Ready, took);
         self.wishes.push(Wish::Send(lane));
@@ -332,6 +329,9 @@ impl<R: Record> Owner for Desk<R> {
         }
         let stamp_ns = NonZeroU64::new(inward.stamp.as_unix_nanos());
         let part = |skip: u32, len: u32| &inward.payload[skip as usize..][..len as usize];
+        if let Notice::Data { .. } | Notice::Early { .. } = notice {
+            self.found(tag, stamp_ns);
+        }
         match notice {
             Notice::Data { skip, len } => self.data(tag, part(skip, len), stamp_ns),
             Notice::Acked => {
@@ -341,18 +341,16 @@ impl<R: Record> Owner for Desk<R> {
             }
             Notice::Connected { .. } => self.connected(tag, inward.stamp.as_unix_nanos()),
             Notice::Early { skip, len } => {
-                let (bytes, from) = (part(skip, len), inward.seq.wrapping_add(skip));
-                let early = self.early.entry(tag).or_insert_with(|| Early { from, bytes: Vec::new() });
-                if early.bytes.is_empty() || from == early.from.wrapping_add(early.bytes.len() as u32) {
-                    early.bytes.extend_from_slice(bytes);
-                } else {
-                    early.bytes.splice(..0, bytes.iter().copied());
-                    early.from = from;
-                }
+                let from = inward.seq.wrapping_add(skip);
+                self.early.entry(tag).or_default().keep(from, part(skip, len));
             }
             Notice::Filled { .. } => {
-                if let Some(early) = self.early.remove(&tag) {
-                    self.data(tag, &early.bytes, stamp_ns);
+                if let Entry::Occupied(mut early) = self.early.entry(tag) {
+                    let bytes = early.get_mut().fill().unwrap_or_default();
+                    if early.get().is_empty() {
+                        early.remove();
+                    }
+                    self.data(tag, &bytes, stamp_ns);
                 }
             }
             Notice::Ended => self.over(tag, End::Shut),
@@ -375,41 +373,5 @@ impl<R: Record> Owner for Desk<R> {
         }
         self.lanes.get(tag).id = None;
         self.fail(tag, Cause::ConnectUnreachable);
-    }
-}
-
-/// What is known of a request before it leaves.
-pub(super) fn exchange(
-    departure: Departure,
-    fixed: &crate::source::Fixed,
-    blocked: Picos,
-    doubt: Picos,
-    now: Instant,
-) -> Exchange {
-    Exchange {
-        departure,
-        sent: now,
-        first_byte: Instant::FAR,
-        blocked,
-        bytes_out: 0,
-        unwritten: 0,
-        written_before: None,
-        bytes_in: 0,
-        body_in: 0,
-        waited: Picos::ZERO,
-        unread: Picos::ZERO,
-        unread_bound: doubt.min(blocked),
-        group: fixed.meta.group,
-        asked: fixed.meta.asked,
-        status: 0,
-        rules: crate::rules::Wanted::Kept(match fixed.rules {
-            crate::rules::Wanted::Kept(at) => at,
-            crate::rules::Wanted::Own(_) => RuleBook::BY_PLAN,
-        }),
-        written_at: now,
-        again: 0,
-        chain: None,
-        check: None,
-        url: None,
     }
 }

@@ -9,6 +9,7 @@ use session::Id;
 use units::{Instant, Picos};
 
 use crate::http1::Http1;
+use crate::io::ports::Unacked;
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -87,6 +88,8 @@ pub(super) struct Flight {
     pub acknowledged: bool,
     /// The session was given the request.
     pub given: bool,
+    /// What came last of its response.
+    pub unacked: Unacked,
     deadline: Instant,
     before: u32,
     after: u32,
@@ -243,6 +246,7 @@ impl Lanes {
                     ready_since: None,
                     acknowledged: false,
                     given: false,
+                    unacked: Unacked::default(),
                     deadline: Instant::FAR,
                     before: NONE,
                     after: NONE,
@@ -253,6 +257,7 @@ impl Lanes {
         let made = &mut self.flights[flight as usize];
         (made.lane, made.asked, made.asked_ns, made.ready_since) = (lane, asked, asked_ns, None);
         (made.acknowledged, made.given, made.deadline) = (false, false, Instant::FAR);
+        made.unacked = Unacked::default();
         made.http1.resume(u32::from(self.all[lane as usize].served));
         self.all[lane as usize].link = flight;
         flight

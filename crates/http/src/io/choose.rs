@@ -56,7 +56,7 @@ pub fn choose(plan: &Plan) -> Choice {
 }
 
 fn usable() -> Result<(), Errno> {
-    Uring::new(waker()?).map(drop)
+    Uring::new(waker()?, true).map(drop)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! buffer goes behind the others that are ready, so that one huge answer delays nobody else's by more than one
 //! buffer.
 
-use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
+use super::{Chunk, Destination, Driver, InSocket, Opening, Ready, Wait, socket, stamped};
 use clock::HostClock;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
@@ -40,6 +40,8 @@ struct Socket {
     stamped: bool,
     /// See [`socket::crowded_from`].
     crowded_from: usize,
+    /// See [`socket::behind_holes`].
+    behind_holes: u32,
 }
 
 /// A socket that is ready, and since when at the earliest.
@@ -165,7 +167,8 @@ impl Epoll {
                     // The kernel lets it grow with what the target sends.
                     socket.crowded_from = socket::crowded_from(fd);
                 }
-                Some(Ready::Data(Chunk { length, stamp_ns, not_before, more, crowded }))
+                let in_socket = InSocket::UntilRead;
+                Some(Ready::Data(Chunk { length, stamp_ns, not_before, more, crowded, in_socket }))
             }
             Err(Errno::AGAIN) => None,
             Err(Errno::INTR) => Some(AGAIN),
@@ -186,8 +189,14 @@ impl Epoll {
 }
 
 /// A read that a signal interrupted: to be tried again.
-const AGAIN: Ready =
-    Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true, crowded: true });
+const AGAIN: Ready = Ready::Data(Chunk {
+    length: 0,
+    stamp_ns: None,
+    not_before: Instant::EPOCH,
+    more: true,
+    crowded: true,
+    in_socket: InSocket::UntilRead,
+});
 
 impl Driver for Epoll {
     fn name(&self) -> &'static str {
@@ -246,6 +255,14 @@ impl Driver for Epoll {
 
     fn busy(&self, slot: u32) -> Option<Picos> {
         self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::busy)
+    }
+
+    fn behind_hole(&mut self, slot: u32) -> Option<Picos> {
+        let socket = self.sockets.get_mut(slot as usize)?;
+        let fd = socket.fd.as_ref()?;
+        let behind = socket::behind_holes(fd)?;
+        let had_holes = std::mem::replace(&mut socket.behind_holes, behind) != behind;
+        had_holes.then(|| socket::in_order_since(fd))
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {

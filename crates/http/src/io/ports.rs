@@ -9,29 +9,30 @@
 //! so that a request takes the one for the response before it along.
 
 mod flow;
+mod sleep;
+mod unacked;
 
 use clock::{Clock, HostClock};
 use port::PortError;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::time::Timespec;
 use session::{Account, Began, Id, Inward, OpenError, Owner, Sessions};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use tcp::{Cause, Event, Flags, Notice, Payload};
 use units::{Instant, Picos};
 
-use super::{Address, Chunk, Destination, Driver, Opening, Ready, Wait};
+use super::{Address, Chunk, Destination, Driver, InSocket, Opening, Ready, Wait};
 use flow::Flow;
+pub(crate) use sleep::sleep;
+use sleep::{BLIND, errno_of};
+pub(crate) use unacked::Unacked;
 
 /// Bytes that lie unread on a connection from which the target may have had to wait: a quarter of the window.
 const CROWDED: usize = (65_535 << 7) / 4;
 /// Frames of a batch, and batches that are taken in one wait.
 const FRAMES: usize = 256;
 const BATCHES: usize = 4;
-/// The longest that is slept where a port cannot be polled beside the waker.
-const BLIND: Picos = Picos::from_millis(1);
 
 /// See the module.
 pub struct Ports {
@@ -57,6 +58,8 @@ struct Flows {
     ready: VecDeque<u32>,
     /// Flows whose bytes were acknowledged: there may be more of them to send.
     relieved: Vec<u32>,
+    /// Flows whose data is not acknowledged.
+    owed: Vec<u32>,
     now: Instant,
 }
 
@@ -70,6 +73,7 @@ impl Ports {
             of_slot: Vec::new(),
             ready: VecDeque::new(),
             relieved: Vec::new(),
+            owed: Vec::new(),
             now: clock.now(),
         };
         let (not_before, empty_at) = (Instant::EPOCH, Instant::EPOCH);
@@ -79,7 +83,8 @@ impl Ports {
     /// Gives sessions what there is to send on their connections.
     fn push(&mut self, flow: u32, now: Instant) {
         let Some(id) = self.flows.all[flow as usize].id else { return };
-        let Some(len) = self.flows.all[flow as usize].ask() else { return };
+        let mss = self.sessions.record(id).map_or(0, |record| usize::from(record.mss));
+        let Some(len) = self.flows.all[flow as usize].ask(mss, now) else { return };
         // The last request is over as far as the session is concerned: what comes belongs to a stream here.
         if self.sessions.record(id).is_some_and(|record| record.has(Flags::ASKED)) {
             self.sessions.act(id, Event::Answered, now, &mut self.flows);
@@ -141,28 +146,20 @@ impl Ports {
         if !told.paused && told.unread() > 0 {
             let crowded = told.unread() >= CROWDED;
             let read = told.read(buffer);
-            let is_whole = !read.more;
-            let chunk =
-                Chunk { length: read.length, stamp_ns: read.stamp_ns, not_before, more: read.more, crowded };
-            if is_whole && let Some(id) = told.id {
-                self.answered(id);
-            }
+            let chunk = Chunk {
+                length: read.length,
+                stamp_ns: read.stamp_ns,
+                not_before,
+                more: read.more,
+                crowded,
+                in_socket: InSocket::UntilRead,
+            };
             return Some(Ready::Data(chunk));
         }
         if !told.paused && std::mem::take(&mut told.ended) {
             return Some(Ready::Eof);
         }
         told.failed.take().map(Ready::Failed)
-    }
-
-    /// All that came was read: if it was a whole response, its acknowledgment waits no longer than for a
-    /// request that follows at once.
-    fn answered(&mut self, id: Id) {
-        let waits =
-            |record: &tcp::Record| record.has(Flags::ASKED) && record.has(Flags::ACK_DUE) && record.left == 0;
-        if self.sessions.record(id).is_some_and(waits) {
-            self.sessions.act(id, Event::Answered, self.clock.now(), &mut self.flows);
-        }
     }
 }
 
@@ -181,6 +178,12 @@ impl Flows {
         }
         self.of_slot[slot as usize] = index;
         index
+    }
+
+    /// Acknowledgments have left.
+    fn have_left(&mut self) {
+        let now_ns = if self.owed.is_empty() { 0 } else { clock::unix_ns() };
+        self.owed.drain(..).for_each(|index| self.all[index as usize].unacked.left(now_ns));
     }
 
     /// Forgets a flow that neither the loop nor a session has any more.
@@ -216,6 +219,11 @@ impl Owner for Flows {
         let flow = &mut self.all[tag as usize];
         let stamp_ns = NonZeroU64::new(inward.stamp.as_unix_nanos());
         let part = |skip: u32, len: u32| &inward.payload[skip as usize..][..len as usize];
+        if let Notice::Data { .. } | Notice::Early { .. } = notice
+            && !flow.found(stamp_ns)
+        {
+            self.owed.push(index);
+        }
         match notice {
             Notice::Connected { .. } => {
                 (flow.is_open, flow.connected) = (true, true);
@@ -227,7 +235,7 @@ impl Owner for Flows {
             }
             Notice::Data { skip, len } => flow.follow(part(skip, len), stamp_ns),
             Notice::Early { skip, len } => flow.keep(part(skip, len), inward.seq.wrapping_add(skip)),
-            Notice::Filled { len } => flow.fill(len as usize, stamp_ns),
+            Notice::Filled { .. } => flow.fill(stamp_ns),
             Notice::Acked => {
                 flow.acked(now);
                 self.relieved.push(index);
@@ -305,9 +313,31 @@ impl Driver for Ports {
             return Err(Errno::AGAIN);
         }
         let taken = flow.put(bytes, now);
-        self.push(index, now);
-        self.transmit()?;
         if taken == 0 { Err(Errno::AGAIN) } else { Ok(taken) }
+    }
+
+    fn release(&mut self, slot: u32) -> Result<(), Errno> {
+        let Some(index) = self.flow_of(slot) else { return Ok(()) };
+        if !self.flows.all[index as usize].may_ask() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.flows.now = now;
+        self.push(index, now);
+        self.transmit()
+    }
+
+    /// The response's acknowledgment waits no longer than for a request that follows at once. (That of a part
+    /// of one waits as the kernel's does: a target that holds the rest back until it comes is as slow to us.)
+    fn answered(&mut self, slot: u32) {
+        let Some(id) = self.peek(slot).and_then(|flow| flow.id) else { return };
+        let waits =
+            |record: &tcp::Record| record.has(Flags::ASKED) && record.has(Flags::ACK_DUE) && record.left == 0;
+        if self.sessions.record(id).is_some_and(waits) {
+            let now = self.clock.now();
+            self.flows.now = now;
+            self.sessions.act(id, Event::Answered, now, &mut self.flows);
+        }
     }
 
     fn watch(&mut self, _: u32) -> Result<(), Errno> {
@@ -320,6 +350,16 @@ impl Driver for Ports {
 
     fn busy(&self, slot: u32) -> Option<Picos> {
         self.peek(slot).map(|flow| flow.busy(self.clock.now()))
+    }
+
+    fn held(&mut self, slot: u32) -> Picos {
+        let Some(index) = self.flow_of(slot) else { return Picos::ZERO };
+        self.flows.all[index as usize].take_held(self.clock.now())
+    }
+
+    fn unacked(&mut self, slot: u32) -> Picos {
+        let flow = self.flow_of(slot);
+        flow.map_or(Picos::ZERO, |flow| std::mem::take(&mut self.flows.all[flow as usize].unacked_for))
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {
@@ -372,6 +412,7 @@ impl Driver for Ports {
         self.sessions.expire(now, &mut self.flows);
         self.push_relieved(now);
         self.transmit()?;
+        self.flows.have_left();
         let most = match wait {
             Wait::Poll => Some(Picos::ZERO),
             _ if !self.is_drained() => Some(Picos::ZERO),
@@ -428,52 +469,5 @@ impl Drop for Ports {
     fn drop(&mut self) {
         let now = self.clock.now();
         self.sessions.reset_all(now, &mut self.flows);
-    }
-}
-
-/// Waits for frames, for at most so long, or for the waker.
-pub(crate) fn sleep(sessions: &mut Sessions, waker: &OwnedFd, patience: Option<Picos>) -> Result<(), Errno> {
-    if patience.is_some_and(Picos::is_zero) {
-        return Ok(());
-    }
-    let Some(port) = sessions.descriptor() else {
-        let patience = patience.map_or(BLIND, |patience| patience.min(BLIND));
-        return match sessions.wait(patience) {
-            Err(PortError::Down { .. }) | Ok(_) => Ok(()),
-            Err(error) => Err(errno_of(&error)),
-        };
-    };
-    let mut polled = [PollFd::from_borrowed_fd(port, PollFlags::IN), PollFd::new(waker, PollFlags::IN)];
-    let timeout = patience.map(|patience| {
-        let nanos = patience.as_nanos();
-        Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
-    });
-    match poll(&mut polled, timeout.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(errno) => return Err(errno),
-    }
-    let (of_port, of_waker) = (polled[0].revents(), polled[1].revents());
-    if of_waker.contains(PollFlags::IN) {
-        let mut count = [0u8; 8];
-        // The count does not matter.
-        let _ = rustix::io::read(waker.as_fd(), &mut count);
-    }
-    // A link that went down leaves an error. The port takes it, which would wake each later wait at once.
-    if of_port.intersects(PollFlags::ERR | PollFlags::HUP) {
-        match sessions.wait(Picos::ZERO) {
-            // Of some ports it stays as long as the link is down.
-            Err(PortError::Down { .. }) => std::thread::sleep(BLIND.as_std()),
-            Err(error) => return Err(errno_of(&error)),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
-}
-
-fn errno_of(error: &PortError) -> Errno {
-    match error {
-        PortError::Gone { .. } => Errno::NODEV,
-        PortError::Down { .. } => Errno::NETDOWN,
-        _ => Errno::IO,
     }
 }

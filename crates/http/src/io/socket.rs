@@ -120,6 +120,23 @@ fn info_at(socket: &OwnedFd, offset: usize) -> Option<u64> {
     known.then(|| u64::from_ne_bytes(field))
 }
 
+/// Segments that arrived behind a hole, so far (`tcpi_rcv_ooopack`). `None` if the kernel does not count them.
+pub(super) fn behind_holes(socket: &OwnedFd) -> Option<u32> {
+    info_at(socket, 224).map(first_half)
+}
+
+/// How long ago a segment arrived that was in order, or filled a hole (`tcpi_last_data_recv`), at most: the
+/// kernel counts jiffies, and tells whole milliseconds.
+pub(super) fn in_order_since(socket: &OwnedFd) -> Picos {
+    let coarse = jiffy() + Picos::from_millis(1);
+    info_at(socket, 52).map_or(Picos::MAX, |two| Picos::from_millis(first_half(two).into()) + coarse)
+}
+
+fn first_half(two: u64) -> u32 {
+    let [a, b, c, d, ..] = two.to_ne_bytes();
+    u32::from_ne_bytes([a, b, c, d])
+}
+
 /// The round-trip time of a connection request, from the kernel's own times (tcpi_rtt after the SYN was
 /// acknowledged, RFC 6298 section 2.2). `None` if it was sent more than once, or the socket is none of TCP.
 pub(super) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
@@ -146,13 +163,64 @@ pub(super) fn unread(socket: &OwnedFd) -> usize {
 }
 
 /// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its
-/// window at first (tcp_adv_win_scale). Small buffers are shut by answers that are far from filling ours.
+/// window at first (tcp_adv_win_scale), and at most three quarters of what the window may grow to as the kernel
+/// sees it (`tcpi_rcv_ssthresh`). Small buffers are shut by answers that are far from filling ours, and one
+/// that has grown for a large answer is much larger than its window.
 pub(super) fn crowded_from(socket: &OwnedFd) -> usize {
-    rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(usize::MAX, |size| (size / 4).max(1))
+    let buffer = rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(usize::MAX, |size| size / 4);
+    let window = info_at(socket, 64).map_or(usize::MAX, |two| first_half(two) as usize / 4 * 3);
+    buffer.min(window).max(1)
+}
+
+/// Enlarges a socket's receive buffer until so many bytes do not crowd it, as far as `net.ipv4.tcp_rmem`
+/// allows, and returns the new [`crowded_from`]. The kernel does this by itself only if a single read brings
+/// much (`tcp_rcv_space_adjust`).
+pub(super) fn widen(socket: &OwnedFd, bytes: usize) -> usize {
+    if crowded_from(socket) <= bytes {
+        // The buffer grows to what the mark needs, and stays so large. SO_RCVBUF would end its growth.
+        for mark in [bytes.saturating_mul(4), 1] {
+            set_low_water_mark(socket, i32::try_from(mark).unwrap_or(i32::MAX));
+        }
+    }
+    crowded_from(socket)
+}
+
+/// SO_RCVLOWAT. A socket that refuses it stays as it is.
+fn set_low_water_mark(socket: &OwnedFd, bytes: i32) {
+    // SAFETY: the option's value is one live integer of the length that is given; the kernel reads no more.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVLOWAT,
+            (&raw const bytes).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        );
+    }
 }
 
 /// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.
 pub(super) fn reset_on_close(socket: &OwnedFd) {
     // A socket that refuses the option is closed in the ordinary way, which is right as well.
     let _ = rustix::net::sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    /// The kernel lets a window grow with what arrives, whatever the buffer's size.
+    #[test]
+    fn a_buffer_that_is_larger_than_its_window_is_crowded_by_what_fills_the_window() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = OwnedFd::from(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let before = crowded_from(&socket);
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 32 << 20)
+            .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 32 << 20))
+            .unwrap();
+        let buffer = rustix::net::sockopt::socket_recv_buffer_size(&socket).unwrap();
+        let after = crowded_from(&socket);
+        assert!((1..=before * 4).contains(&after) && after <= buffer / 4, "{before} {after} {buffer}");
+    }
 }

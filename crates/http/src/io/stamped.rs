@@ -15,7 +15,7 @@ use std::num::NonZeroU64;
 const CONTROL: usize = 128;
 
 #[repr(C, align(8))]
-struct Control([MaybeUninit<u8>; CONTROL]);
+struct Ancillary([MaybeUninit<u8>; CONTROL]);
 
 /// Has the kernel stamp what arrives on this socket, in software: when the driver handed it over. An error
 /// means that the kernel or the kind of socket knows no stamps.
@@ -37,7 +37,7 @@ pub fn switch_on(socket: &OwnedFd) -> Result<(), Errno> {
 /// Reads what fits, without waiting: the number of bytes (0 at the end of the stream), and the stamp of the
 /// last.
 pub fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<NonZeroU64>), Errno> {
-    let mut control = Control([MaybeUninit::uninit(); CONTROL]);
+    let mut control = Ancillary([MaybeUninit::uninit(); CONTROL]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: a message header of zeroes is valid: no name, no parts, no control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };

@@ -9,12 +9,12 @@
 //! before it is submitted: until then it is a `Wish`, which dies with its socket.
 //!
 //! ```text
-//! watch, close, … ──► wishes ──(wait: those whose socket is still open)──► entries ──► the kernel, which holds the socket
+//! watch, close, … ──► wishes ──(wait: socket still open)──► entries ──► the kernel, which holds the socket
 //! ```
 
 mod entries;
 
-use entries::{Bytes, Came, GENERATION, Kind, What, Wish, parts, user_data};
+use entries::{Bytes, Came, CompletionKind, GENERATION, What, Wish, parts, user_data};
 
 use super::buffers::{Buffers, GROUP};
 use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
@@ -78,12 +78,14 @@ pub struct Uring {
     waits: u64,
     /// The last wait brought as much as one may: more may have been there.
     full: bool,
+    /// See [`socket::widen`].
+    widens: bool,
 }
 
 impl Uring {
-    /// `waker` is an eventfd that ends a wait. Fails where the kernel refuses io_uring or lacks a feature of
-    /// 6.0.
-    pub fn new(waker: OwnedFd) -> Result<Self, Errno> {
+    /// `waker` is an eventfd that ends a wait; `widens`: a target shall not wait for room. Fails where the
+    /// kernel refuses io_uring or lacks a feature of 6.0.
+    pub fn new(waker: OwnedFd, widens: bool) -> Result<Self, Errno> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -112,19 +114,20 @@ impl Uring {
             not_before: Instant::EPOCH,
             waits: 0,
             full: false,
+            widens,
         })
     }
 
     fn receive(&mut self, slot: u32) {
         let socket = &mut self.sockets[slot as usize];
         socket.receiving = true;
-        self.wishes.push(Wish::For(Kind::Receive, slot, socket.generation));
+        self.wishes.push(Wish::For(CompletionKind::Receive, slot, socket.generation));
     }
 
     fn await_room(&mut self, slot: u32) {
         let socket = &mut self.sockets[slot as usize];
         if !std::mem::replace(&mut socket.awaits_room, true) {
-            self.wishes.push(Wish::For(Kind::Writable, slot, socket.generation));
+            self.wishes.push(Wish::For(CompletionKind::Writable, slot, socket.generation));
         }
     }
 
@@ -161,11 +164,11 @@ impl Uring {
         let (kind, slot, generation) = match wish {
             Wish::Cancel(data) => {
                 let cancel = opcode::AsyncCancel::new(data).build();
-                return Some(cancel.user_data(user_data(Kind::Cancel, 0, 0)));
+                return Some(cancel.user_data(user_data(CompletionKind::Cancel, 0, 0)));
             }
             Wish::WatchWaker => {
                 let poll = opcode::PollAdd::new(Fd(self.waker.as_raw_fd()), libc::POLLIN as u32).multi(true);
-                return Some(poll.build().user_data(user_data(Kind::Waker, 0, 0)));
+                return Some(poll.build().user_data(user_data(CompletionKind::Waker, 0, 0)));
             }
             Wish::For(kind, slot, generation) => (kind, slot, generation),
         };
@@ -175,9 +178,9 @@ impl Uring {
         }
         let fd = Fd(socket.fd.as_ref()?.as_raw_fd());
         let entry = match kind {
-            Kind::Receive => opcode::RecvMsgMulti::new(fd, &raw const *self.message, GROUP).build(),
-            Kind::Writable => opcode::PollAdd::new(fd, libc::POLLOUT as u32).build(),
-            Kind::Waker | Kind::Cancel => unreachable!("they belong to no socket"),
+            CompletionKind::Receive => opcode::RecvMsgMulti::new(fd, &raw const *self.message, GROUP).build(),
+            CompletionKind::Writable => opcode::PollAdd::new(fd, libc::POLLOUT as u32).build(),
+            CompletionKind::Waker | CompletionKind::Cancel => unreachable!("they belong to no socket"),
         };
         Some(entry.user_data(user_data(kind, slot, generation)))
     }
@@ -219,9 +222,9 @@ impl Uring {
         for (data, result, flags) in completions.drain(..) {
             let (kind, slot, generation) = parts(data);
             match kind {
-                Kind::Receive => self.received(slot, generation, result, flags),
-                Kind::Writable => self.writable(slot, generation),
-                Kind::Waker => {
+                CompletionKind::Receive => self.received(slot, generation, result, flags),
+                CompletionKind::Writable => self.writable(slot, generation),
+                CompletionKind::Waker => {
                     let mut count = [0u8; 8];
                     // The count does not matter.
                     let _ = rustix::io::read(&self.waker, &mut count);
@@ -229,7 +232,7 @@ impl Uring {
                         self.wishes.push(Wish::WatchWaker);
                     }
                 }
-                Kind::Cancel => {}
+                CompletionKind::Cancel => {}
             }
         }
         self.completions = completions;
@@ -269,7 +272,7 @@ impl Uring {
             (length, _) => What::Other(Ready::Failed(Errno::from_raw_os_error(-length))),
         };
         self.sockets[slot as usize].queued += usize::from(matches!(what, What::Bytes(_)));
-        self.came.push_back(Came { slot, generation, what, not_before: self.not_before });
+        self.came.push_back(Came { slot, generation, what, not_before: self.not_before, taken: None });
         if !more && matches!(what, What::Bytes(_)) {
             self.receive(slot);
         }
@@ -310,7 +313,8 @@ impl Uring {
         if what == Ready::Connected {
             self.receive(slot);
         }
-        self.came.push_back(Came { slot, generation, what: What::Other(what), not_before: self.not_before });
+        let (what, not_before) = (What::Other(what), self.not_before);
+        self.came.push_back(Came { slot, generation, what, not_before, taken: None });
     }
 
     /// Hands `came[at]` out, as far as it fits.
@@ -333,10 +337,14 @@ impl Uring {
                 let more = socket.queued > 0;
                 let crowded = socket.brought >= socket.crowded_from;
                 if let Some(fd) = socket.fd.as_ref().filter(|_| crowded) {
-                    // The kernel lets it grow with what the target sends.
-                    socket.crowded_from = socket::crowded_from(fd);
+                    // The kernel does not let it grow: it sees pieces of the size of a buffer.
+                    socket.crowded_from = match self.widens {
+                        true => socket::widen(fd, socket.brought),
+                        false => socket::crowded_from(fd),
+                    };
                 }
-                let chunk = Chunk { length: count, stamp_ns, not_before: came.not_before, more, crowded };
+                let (not_before, in_socket) = (came.not_before, came.in_socket());
+                let chunk = Chunk { length: count, stamp_ns, not_before, more, crowded, in_socket };
                 if !is_whole {
                     self.came[at].what = What::Bytes(Bytes { id, from: from + count, to, stamp_ns });
                     return Some((came.slot, Ready::Data(chunk)));
@@ -424,7 +432,8 @@ impl Driver for Uring {
         let Some(fd) = socket.fd.take() else { return };
         let generation = socket.generation;
         socket.generation = generation.wrapping_add(1);
-        let in_ring = [(Kind::Receive, socket.receiving), (Kind::Writable, socket.awaits_room)];
+        let in_ring =
+            [(CompletionKind::Receive, socket.receiving), (CompletionKind::Writable, socket.awaits_room)];
         // What is in the ring holds the socket open: ended by hand.
         let held = in_ring.iter().filter(|(_, is_in)| *is_in);
         let before = self.wishes.len();
@@ -448,6 +457,7 @@ impl Driver for Uring {
         if !self.full {
             self.not_before = looked;
         }
+        self.came.iter_mut().for_each(|came| came.taken = came.taken.or(Some(looked)));
         self.waits += 1;
         self.write_entries()?;
         let held = self.came.iter().all(|came| self.sockets[came.slot as usize].paused);

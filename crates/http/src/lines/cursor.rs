@@ -3,7 +3,7 @@
 use super::order::{Draws, Shuffle};
 use super::scan::{first_request, is_request, line_end, line_start, next_line, trimmed};
 use super::{LONGEST_LINE, LineAt, LineFile, LinesError};
-use plan::Order;
+use plan::LineOrder;
 use std::sync::Arc;
 
 /// The file's length is asked for after so many lines.
@@ -48,9 +48,9 @@ impl LineCursor {
     /// for; ascending ones are cheapest.
     pub fn line_for(&mut self, seq: u64) -> Result<(&[u8], LineAt), LinesError> {
         let found = match self.file.order {
-            Order::Random => self.random(seq),
-            Order::Shuffle => self.shuffled(seq),
-            Order::Sequential => self.sequential(seq),
+            LineOrder::Random => self.random(seq),
+            LineOrder::Shuffle => self.shuffled(seq),
+            LineOrder::Sequential => self.sequential(seq),
         };
         self.file.check_map()?;
         // Every request was there when the file was opened.

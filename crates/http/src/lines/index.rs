@@ -155,8 +155,8 @@ mod tests {
             }
             let index = Index::build_with(text.as_bytes(), threads, most_blocks);
             prop_assert_eq!(index.requests(), expected.len() as u64);
-            let found: Vec<usize> = (0..index.requests()).filter_map(|i| index.find(text.as_bytes(), i)).collect();
-            prop_assert_eq!(found, expected);
+            let found = (0..index.requests()).filter_map(|i| index.find(text.as_bytes(), i));
+            prop_assert_eq!(found.collect::<Vec<usize>>(), expected);
             prop_assert_eq!(index.find(text.as_bytes(), index.requests()), None);
         }
     }

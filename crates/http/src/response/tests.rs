@@ -14,7 +14,7 @@ enum Seen {
 }
 
 /// Feeds the pieces one after another, then closes; joins neighbouring body pieces.
-fn read(pieces: &[&[u8]], asked: Asked) -> Vec<Seen> {
+fn read(pieces: &[&[u8]], asked: RequestFacts) -> Vec<Seen> {
     let mut reader = ResponseReader::new();
     let mut seen = Vec::new();
     for piece in pieces {
@@ -41,7 +41,7 @@ fn read(pieces: &[&[u8]], asked: Asked) -> Vec<Seen> {
 }
 
 fn whole(bytes: &[u8]) -> Vec<Seen> {
-    read(&[bytes], Asked::default())
+    read(&[bytes], RequestFacts::default())
 }
 
 fn head(status: u16, keep_alive: bool, framing: Framing) -> Seen {
@@ -89,7 +89,7 @@ fn no_body_for_204_304_and_head() {
             [head(status, true, Framing::Empty), Seen::End, Seen::Closed(false)]
         );
     }
-    let asked = Asked { no_body: true, ..Asked::default() };
+    let asked = RequestFacts { no_body: true, ..RequestFacts::default() };
     assert_eq!(
         read(&[b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"], asked),
         [head(200, true, Framing::Empty), Seen::End, Seen::Closed(false)]
@@ -152,7 +152,7 @@ fn folded_fields_and_spaces_before_the_colon_are_read_as_curl_reads_them() {
             [head(200, true, Framing::Length(2)), Seen::Body(b"ok".to_vec()), Seen::End, Seen::Closed(false)];
         assert_eq!(whole(bytes.as_bytes()), expected, "{fields:?}");
         let pieces: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
-        assert_eq!(read(&pieces, Asked::default()), expected, "{fields:?}, byte by byte");
+        assert_eq!(read(&pieces, RequestFacts::default()), expected, "{fields:?}, byte by byte");
     }
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding : gzip,\r\n chunked\r\n\r\n0\r\n\r\n";
     assert_eq!(whole(chunked)[0], head(200, true, Framing::Chunked));
@@ -188,7 +188,7 @@ fn location_is_kept_only_when_asked_for() {
     for (location, expected) in [(true, Some("/next")), (false, None)] {
         let mut reader = ResponseReader::new();
         let mut input = bytes;
-        reader.next(&mut input, Asked { location, ..Asked::default() }).unwrap();
+        reader.next(&mut input, RequestFacts { location, ..RequestFacts::default() }).unwrap();
         assert_eq!(reader.take_location().as_deref(), expected);
     }
 }
@@ -224,8 +224,8 @@ proptest! {
         at.push(bytes.len());
         at.sort_unstable();
         let pieces: Vec<&[u8]> = at.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
-        prop_assert_eq!(read(&pieces, Asked::default()), whole(&bytes));
+        prop_assert_eq!(read(&pieces, RequestFacts::default()), whole(&bytes));
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        prop_assert_eq!(read(&single, Asked::default()), whole(&bytes));
+        prop_assert_eq!(read(&single, RequestFacts::default()), whole(&bytes));
     }
 }

@@ -1,6 +1,6 @@
 //! What a file of requests says: its first lines, and what it says as a whole.
 
-use plan::{LineGlance, Order, Plan, RequestLine, TargetUrl, Template, UrlProblem};
+use plan::{LineGlance, LineOrder, Plan, RequestLine, TargetUrl, Template, UrlProblem};
 use std::ops::ControlFlow;
 use units::Instant;
 
@@ -41,7 +41,11 @@ pub(super) fn check_file(
 
 /// Finds what the file says as a whole. Only JSON lines have names and weights, and only a file that mentions
 /// them is read to its end.
-pub(super) fn look_over(file: &mut LineFile, order: Order, kind: LineKind) -> Result<Groups, SourceError> {
+pub(super) fn look_over(
+    file: &mut LineFile,
+    order: LineOrder,
+    kind: LineKind,
+) -> Result<Groups, SourceError> {
     // A key may be written with escapes.
     let mentions = |file: &LineFile, key: &str| kind == LineKind::Json && file.mentions(&[key, "\\u"]);
     let mut survey = Survey::default();
@@ -58,7 +62,7 @@ pub(super) fn look_over(file: &mut LineFile, order: Order, kind: LineKind) -> Re
     Ok(survey.groups())
 }
 
-fn weigh(file: &mut LineFile, order: Order) -> Result<(), SourceError> {
+fn weigh(file: &mut LineFile, order: LineOrder) -> Result<(), SourceError> {
     fn own_weight(line: &[u8]) -> Option<u32> {
         std::str::from_utf8(line).ok().and_then(|text| LineGlance::at(text).weight)
     }
@@ -69,7 +73,7 @@ fn weigh(file: &mut LineFile, order: Order) -> Result<(), SourceError> {
     })?;
     match first {
         None => Ok(()),
-        Some(start) if order != Order::Random => {
+        Some(start) if order != LineOrder::Random => {
             Err(SourceError::Weights { path: file.path().to_owned(), line: file.line_number_at(start) })
         }
         Some(_) => Ok(file.weigh(|line| own_weight(line).map_or(1, u64::from))?),

@@ -5,7 +5,7 @@ use super::{From, pick};
 use crate::endpoint::{EndpointId, Endpoints};
 use crate::outgoing::Body;
 use crate::request::Meta;
-use crate::rules::{RuleBook, Wanted};
+use crate::rules::RuleBook;
 use plan::{Plan, TemplateContext};
 
 /// More are not written beforehand.
@@ -18,7 +18,7 @@ pub struct Fixed {
     pub endpoint: EndpointId,
     pub meta: Meta,
     /// What its answers must be: their place in the [`RuleBook`].
-    pub rules: Wanted,
+    pub rules: u32,
 }
 
 /// Values for placeholders, of which there are none.
@@ -69,7 +69,7 @@ impl Chooser {
                 bytes: bytes.into(),
                 endpoint: prepared.endpoint,
                 meta: prepared.meta,
-                rules: Wanted::Kept(rules),
+                rules,
             });
         }
         Ok(fixed)

@@ -1,6 +1,6 @@
 //! What templates are filled with: lines of other files, and what follows from seed and sequence number.
 
-use plan::{Order, TemplateContext, Unfit};
+use plan::{LineOrder, TemplateContext, Unfit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn open(names: Vec<String>, seed: u64) -> Result<Self, SourceError> {
-        let open = |name: String| match LineFile::open(name.as_ref(), Order::Sequential, seed) {
+        let open = |name: String| match LineFile::open(name.as_ref(), LineOrder::Sequential, seed) {
             Ok(file) => Ok((name, Arc::new(file))),
             Err(error) => Err(SourceError::Placeholder { name, error }),
         };
@@ -33,7 +33,7 @@ impl Files {
         if let Some(file) = later.get(name) {
             return Ok(file.clone());
         }
-        let file = LineFile::open(name.as_ref(), Order::Sequential, self.seed)
+        let file = LineFile::open(name.as_ref(), LineOrder::Sequential, self.seed)
             .map_err(|error| SourceError::Placeholder { name: name.to_owned(), error })?;
         Ok(later.entry(name.to_owned()).or_insert(Arc::new(file)).clone())
     }

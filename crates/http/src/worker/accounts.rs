@@ -80,8 +80,8 @@ impl<R: Record> Accounts<R> {
 
     /// What the sessions of a port did in all.
     pub(crate) fn own_tcp(&mut self, account: Account) {
-        // What was dropped here behind a second hole the target had to send again.
-        self.counters.retransmitted = account.figures.retransmitted + account.figures.second_hole;
+        // What was dropped here behind too many holes the target had to send again.
+        self.counters.retransmitted = account.figures.retransmitted + account.figures.too_many_holes;
         self.counters.frames_out = account.figures.segments_out;
         self.counters.frames_unsent = account.unsent();
         self.counters.frames_lost = account.lost_after_arrival();

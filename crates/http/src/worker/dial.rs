@@ -4,7 +4,6 @@ use os::peers::Peers;
 use plan::ConnectionPlan;
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
-use units::{Instant, Picos};
 
 use crate::io::{Address, Destination};
 
@@ -14,15 +13,10 @@ pub struct Dialer {
     sources: Vec<IpAddr>,
     next: usize,
     no_delay: bool,
-    /// When this machine last had no socket to give.
-    refused: Option<Instant>,
     /// Told of each address, once.
     peers: Peers,
     told: HashSet<SocketAddr>,
 }
-
-/// After that, connections that exist are used again before further ones are tried.
-const REST: Picos = Picos::from_millis(100);
 
 impl Dialer {
     /// `index` lets each thread begin with another source address.
@@ -31,7 +25,6 @@ impl Dialer {
             sources: plan.source_ips.clone(),
             next: index,
             no_delay: plan.no_delay,
-            refused: None,
             peers,
             told: HashSet::new(),
         }
@@ -43,16 +36,6 @@ impl Dialer {
             self.peers.add([to]);
         }
         Destination { to: Address::Tcp(to), from: self.source(to), no_delay: self.no_delay }
-    }
-
-    /// No descriptor, port or memory was free.
-    pub fn refused(&mut self, now: Instant) {
-        self.refused = Some(now);
-    }
-
-    /// Whether a further connection is likely to be had.
-    pub fn has_room(&self, now: Instant) -> bool {
-        self.refused.is_none_or(|at| now.since(at) >= REST)
     }
 
     fn source(&mut self, to: SocketAddr) -> Option<IpAddr> {

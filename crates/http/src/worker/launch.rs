@@ -45,9 +45,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Acquired::Idle(slot, since) => (Some(slot), since),
             Acquired::MayOpen(since) => (None, since),
         };
-        let held = self.limit.has_held(departure.due);
-        self.limit.release(now);
-        let blocked = if held { available.1.since(departure.due) } else { Picos::ZERO };
+        let blocked = self.limit.blocked(departure.due, available.1, now);
         match available.0 {
             Some(slot) => self.begin(slot, pending, blocked),
             None => self.open(pending, blocked),
@@ -74,10 +72,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     pub(super) fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
         // A closed loop opens all its connections before it uses one again, as long as there are any to be had.
-        let rather_new = self.pacer.is_closed_loop()
-            && self.limit.has_room(self.slots.open())
-            && self.limit.is_paced(now)
-            && self.targets.dialer.has_room(now);
+        let rather_new = (self.pacer.is_closed_loop() || self.plan.connection.open_all)
+            && self.limit.may_have_more(self.slots.open(), now);
         if !rather_new && let Some((slot, since)) = self.idle(endpoint) {
             return Acquired::Idle(slot, since);
         }
@@ -139,30 +135,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Staged { meta, rules, body, url, .. } = staged;
         let check = self.checker.check_for(self.composer.rules().of(&rules));
         self.accounts.left(now.since(departure.due) - blocked);
-        let exchange = Exchange {
-            departure,
-            sent: now,
-            first_byte: Instant::FAR,
-            blocked,
-            bytes_out: 0,
-            unwritten: 0,
-            written_before: None,
-            bytes_in: 0,
-            body_in: 0,
-            waited: Picos::ZERO,
-            unread: Picos::ZERO,
-            unread_bound: Picos::ZERO,
-            group: meta.group,
-            asked: meta.asked,
-            status: 0,
-            rules,
-            written_at,
-            again: 0,
-            chain: None,
-            check,
-            url,
-        };
-        (exchange, body)
+        let exchange = Exchange::leaving(departure, &meta, rules, blocked, now);
+        (Exchange { written_at, check, url, ..exchange }, body)
     }
 
     /// Queues a request that was written on the connection.

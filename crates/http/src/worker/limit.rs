@@ -8,6 +8,9 @@ use units::{Instant, Picos};
 
 /// Openings that the plan's ramp allowed while the generator was busy are made up for this long.
 const CATCH_UP: Picos = Picos::from_millis(10);
+/// For so long after this machine had no socket to give, connections that exist are used before another is
+/// tried.
+const REST: Picos = Picos::from_millis(100);
 
 /// See the module. Each thread has its share.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Limit {
     freed_at: Instant,
     /// How much earlier that may have been, if no stamp tells.
     freed_doubt: Picos,
+    /// When this machine last had no socket to give.
+    refused: Option<Instant>,
 }
 
 impl Limit {
@@ -37,6 +42,7 @@ impl Limit {
             held_until: Instant::EPOCH,
             freed_at: origin,
             freed_doubt: Picos::ZERO,
+            refused: None,
         }
     }
 
@@ -44,6 +50,16 @@ impl Limit {
     pub(crate) fn has_room(&self, open: usize) -> bool {
         open < self.most
     }
+    /// No descriptor, port or memory was free for a connection.
+    pub(crate) fn refused(&mut self, now: Instant) {
+        self.refused = Some(now);
+    }
+
+    /// Whether a further connection is allowed now, and likely to be had.
+    pub(crate) fn may_have_more(&self, open: usize, now: Instant) -> bool {
+        self.has_room(open) && self.is_paced(now) && self.refused.is_none_or(|at| now.since(at) >= REST)
+    }
+
     /// Whether the ramp allows an opening now.
     pub(crate) fn is_paced(&self, now: Instant) -> bool {
         now >= self.next_open
@@ -70,6 +86,13 @@ impl Limit {
     /// Whether the limits hold back, or have held back, a departure that was due then.
     pub(crate) fn has_held(&self, due: Instant) -> bool {
         self.holds || self.held_until >= due
+    }
+    /// A request leaves on a connection that it could have had since `since`: for how long the plan's limits
+    /// held it back.
+    pub(crate) fn blocked(&mut self, due: Instant, since: Instant, now: Instant) -> Picos {
+        let held = self.has_held(due);
+        self.release(now);
+        if held { since.since(due) } else { Picos::ZERO }
     }
     pub(crate) fn hold(&mut self) {
         self.holds = true;

@@ -173,7 +173,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         // This machine had nothing to try it with.
         self.accounts.counters.attempts -= 1;
         self.accounts.closed(place.is_up);
-        self.targets.dialer.refused(now);
+        self.limit.refused(now);
         self.backoff.failed();
         let pause = self.backoff.pause();
         for exchange in place.connection.abandon() {

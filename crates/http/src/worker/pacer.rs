@@ -18,7 +18,7 @@ use schedule::Control;
 
 /// No socket is handled when the next departure is closer than this: about the cost of handling one.
 const GUARD: Picos = Picos::from_micros(4);
-/// Before a due time, this long is spun; waking from sleep is later than that only rarely (FACTS: p99 187 µs).
+/// Before a due time, this long is spun; waking from sleep is later than that only rarely (p99 was 187 µs).
 const SPIN: Picos = Picos::from_micros(250);
 /// What is given up at the end is told apart by how long it had waited, in so many steps.
 const SLICES: u64 = 32;

@@ -14,7 +14,7 @@
 use clock::{HostClock, Realtime};
 use units::{Instant, Picos};
 
-use crate::io::Chunk;
+use crate::io::{Chunk, InSocket};
 
 /// How long the last byte of a chunk lay unread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Delay {
     /// By the kernel's stamp; zero if there is none.
     pub measured: Picos,
     pub is_measured: bool,
-    /// How much longer it may have been, where there is no stamp.
+    /// How much longer it may have been, where there is no stamp or it says too much.
     pub bound: Picos,
     /// For how long the socket may have been so full that the target could not send: since the last of these
     /// bytes came, or since bytes were left in it. Zero if it was not crowded.
@@ -36,9 +36,16 @@ pub struct Delay {
 }
 
 /// What the kernel may take from stamping a segment to having it ready to be read, without being late with it.
-const DELIVERY: Picos = Picos::from_micros(200);
+pub(crate) const DELIVERY: Picos = Picos::from_micros(200);
 
 impl Delay {
+    /// Some of these bytes waited in the kernel for a hole before them to be filled, at most so long ago. That
+    /// the stamp is older is no contradiction.
+    pub fn behind_a_hole(self, filled: Picos) -> Self {
+        let (bound, contradicts) = (self.bound + self.measured.min(filled), false);
+        Self { measured: Picos::ZERO, bound, at_most: self.at_most.max(bound), contradicts, ..self }
+    }
+
     /// When the last byte could have been read.
     pub fn since(&self, now: Instant) -> Instant {
         now.saturating_sub(self.measured)
@@ -63,20 +70,27 @@ impl Reading {
     }
 
     /// Of a chunk that was read at `now`. `behind_since` is when the chunk before it was read, if more was left
-    /// then.
-    pub fn delay(&self, chunk: &Chunk, behind_since: Option<Instant>, now: Instant) -> Delay {
+    /// then; `woken`, when the last wait ended.
+    pub fn delay(&self, chunk: &Chunk, behind_since: Option<Instant>, woken: Instant, now: Instant) -> Delay {
         let stamp = chunk.stamp_ns.and_then(|stamp| self.realtime.instant(stamp.get()));
         let earliest = behind_since.unwrap_or(chunk.not_before);
         let at_most = now.since(earliest);
+        let left = match chunk.in_socket {
+            InSocket::UntilRead => now,
+            InSocket::UntilWoken => woken,
+            InSocket::Until(taken) => taken,
+        };
+        let crowded_since = |since: Instant| if chunk.crowded { left.since(since) } else { Picos::ZERO };
         match stamp {
             Some(stamp) => {
                 let measured = now.since(stamp);
-                let crowded = if chunk.crowded { now.since(stamp.max(earliest)) } else { Picos::ZERO };
                 let contradicts = behind_since.is_none() && stamp + DELIVERY < chunk.not_before;
+                // A thread that was stopped notes late that it had found nothing.
+                let crowded = crowded_since(if contradicts { stamp } else { stamp.max(earliest) });
                 Delay { measured, is_measured: true, bound: Picos::ZERO, crowded, at_most, contradicts }
             }
             None => {
-                let crowded = if chunk.crowded { at_most } else { Picos::ZERO };
+                let crowded = crowded_since(earliest);
                 Delay { bound: at_most, crowded, at_most, ..Delay::default() }
             }
         }
@@ -95,14 +109,25 @@ mod tests {
 
     /// A chunk that was read now, 1 ms after the loop had looked; with a stamp so many microseconds before now.
     fn read(stamped: Option<u64>, more: bool, behind: Option<u64>) -> Delay {
+        read_from(stamped, more, behind, |_| InSocket::UntilRead)
+    }
+
+    /// The same; the wait before it ended 50 µs ago, and the bytes were `in_socket`.
+    fn read_from(
+        stamped: Option<u64>,
+        more: bool,
+        behind: Option<u64>,
+        in_socket: impl Fn(Instant) -> InSocket,
+    ) -> Delay {
         let clock = HostClock::calibrate();
         let mut reading = Reading::new(&clock);
         reading.look(&clock);
         let (now, unix_ns) = (clock.now(), clock::unix_ns());
         let stamp_ns = stamped.and_then(|before| NonZeroU64::new(unix_ns - before * 1_000));
-        let chunk =
-            Chunk { length: 1, stamp_ns, not_before: now.saturating_sub(micros(1_000)), more, crowded: more };
-        reading.delay(&chunk, behind.map(|before| now.saturating_sub(micros(before))), now)
+        let ago = |before| now.saturating_sub(micros(before));
+        let (not_before, in_socket) = (ago(1_000), in_socket(now));
+        let chunk = Chunk { length: 1, stamp_ns, not_before, more, crowded: more, in_socket };
+        reading.delay(&chunk, behind.map(ago), ago(50), now)
     }
 
     /// Both clocks are read a little apart, and a little more on a busy machine.
@@ -117,6 +142,15 @@ mod tests {
         let delay = read(Some(600), false, None);
         near(delay.measured, 600);
         assert_eq!((delay.is_measured, delay.bound, delay.contradicts), (true, Picos::ZERO, false));
+    }
+
+    #[test]
+    fn what_waited_for_a_hole_is_in_doubt_and_not_taken_out() {
+        for (filled, bound) in [(5_000, 2_000), (700, 700)] {
+            let delay = read(Some(2_000), false, None).behind_a_hole(micros(filled));
+            assert_eq!((delay.measured, delay.is_measured, delay.contradicts), (Picos::ZERO, true, false));
+            near(delay.bound, bound);
+        }
     }
 
     #[test]
@@ -137,8 +171,24 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_a_wait_took_out_of_the_socket_keep_nobody_waiting_afterwards() {
+        let woken = |behind| read_from(Some(600), true, behind, |_| InSocket::UntilWoken);
+        near(woken(None).crowded, 550);
+        near(woken(None).measured, 600);
+        // The piece before them was read after that.
+        assert_eq!(woken(Some(40)).crowded, Picos::ZERO);
+        let earlier =
+            |stamped| read_from(stamped, true, None, |now| InSocket::Until(now.saturating_sub(micros(450))));
+        near(earlier(Some(600)).crowded, 150);
+        near(earlier(None).crowded, 550);
+        assert_eq!(earlier(None).bound, micros(1_000), "nor are they read sooner");
+    }
+
+    #[test]
     fn a_stamp_from_before_the_last_look_contradicts_it() {
         assert!(read(Some(2_000), false, None).contradicts);
+        // A socket that was full when the loop came late to it may have been so since.
+        near(read(Some(2_000), true, None).crowded, 2_000);
         assert!(!read(Some(900), false, None).contradicts);
         // Where more was left to read, that it had come before is no wonder.
         assert!(!read(Some(2_000), false, Some(300)).contradicts);

@@ -5,9 +5,9 @@ use units::{Cause, Instant, Phase, Picos, Record};
 
 use crate::connection::{PhaseTook, Stage};
 use crate::io::{Chunk, Driver, Ready};
-use crate::worker::Worker;
-use crate::worker::reading::Delay;
+use crate::worker::reading::{DELIVERY, Delay};
 use crate::worker::timers::Later;
+use crate::worker::{Worker, books};
 
 impl<D: Driver, R: Record> Worker<D, R> {
     pub(super) fn handle_ready(&mut self) {
@@ -42,11 +42,28 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(super) fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
         self.accounts.counters.wire_in += chunk.length as u64;
         let Some(place) = self.slots.get(slot) else { return };
-        let delay = self.turns.delay(&chunk, place.behind_since, now);
+        let mut delay = self.turns.delay(&chunk, place.behind_since, now);
+        // Asked only where it makes a difference.
+        if delay.measured > DELIVERY
+            && let Some(filled) = self.sockets.driver.behind_hole(slot)
+        {
+            delay = delay.behind_a_hole(filled);
+        }
         place.behind_since = chunk.more.then_some(now);
         self.accounts.counters.contradicted += u64::from(delay.contradicts);
         if delay.is_measured {
             place.arrived = delay.since(now);
+        }
+        let held = self.sockets.driver.held(slot);
+        if !held.is_zero() {
+            for exchange in place.connection.waiting() {
+                exchange.unread_bound += held;
+                self.accounts.counters.held += held;
+            }
+        }
+        let unacked = self.sockets.driver.unacked(slot);
+        if !unacked.is_zero() {
+            place.connection.waiting().for_each(|exchange| exchange.unread_bound += unacked);
         }
         let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
         let bytes = self.sockets.bytes(chunk.length);
@@ -81,21 +98,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Charges those that this chunk ended with the time that it lay unread.
     pub(super) fn charge(&mut self, delay: Delay) {
-        if let Some(pause) = self.turns.woken_late(delay) {
-            self.accounts.paused(pause);
-        }
-        let Some(last) = self.finished.len().checked_sub(1) else { return };
-        for (index, ended) in self.finished.iter_mut().enumerate() {
-            let exchange = &mut ended.exchange;
-            exchange.unread += delay.measured;
-            // The stamp is that of the last byte: answers before it have been there for longer.
-            exchange.unread_bound += if index < last { delay.at_most - delay.measured } else { delay.bound };
-        }
-        *if delay.is_measured {
-            &mut self.accounts.counters.stamped
-        } else {
-            &mut self.accounts.counters.unstamped
-        } += self.finished.len() as u64;
+        books::charge(&mut self.finished, delay, &mut self.turns, &mut self.accounts);
     }
 
     pub(super) fn eof(&mut self, slot: u32, now: Instant) {
@@ -163,17 +166,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         if place.connection.stage() != Stage::Connecting {
             return;
         }
-        let took = now.since(place.connection.opened_at());
-        match self.sockets.driver.round_trip(slot) {
-            Some(round_trip) => {
-                let late = took - round_trip;
-                place.connection.waiting().for_each(|exchange| exchange.unread += late);
-            }
-            None => {
-                let late = now.since(self.turns.looked_before()).min(took);
-                place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
-            }
-        }
+        let took = (now.since(place.connection.opened_at()), self.sockets.driver.round_trip(slot));
+        books::charge_connection(place.connection.waiting(), took, self.turns.looked_before(), now);
     }
 
     /// A phase that ended; with the last of them the connection is ready.

@@ -18,6 +18,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// wait for: the target or this thread.
     pub(super) fn flush(&mut self, slot: u32) {
         let left = self.send_what_fits(slot);
+        if let Err(errno) = self.sockets.driver.release(slot) {
+            let now = self.now();
+            self.not_sent(slot, errno, now);
+        }
         let Some(place) = self.slots.get(slot) else { return };
         match (left, place.unsent) {
             // What the handshake takes is known by itself (`note_connected`).

@@ -2,15 +2,14 @@
 
 use clock::Clock;
 use plan::TargetUrl;
-use units::{Cause, CausePart, Instant, Outcome, Phase, Picos, Record};
+use units::{Cause, Instant, Outcome, Record};
 
 use crate::connection::Stage;
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::protocol::{Finished, Unserved};
-use crate::worker::Worker;
-use crate::worker::pulse::SHORTEST;
 use crate::worker::slots::Slot;
+use crate::worker::{Worker, books};
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// After anything happened on a connection.
@@ -18,16 +17,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.settle_since(slot, now, now);
     }
 
-    /// The same; what ended could have been seen since `since`. A connection is free for the next request from
-    /// then on, and would have been free earlier still if its own request had left in time: what the generator
-    /// took longer is its own lateness, also of the requests that wait behind.
+    /// The same; what ended could have been seen since `since`.
     pub(super) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
-        let last = finished.last().map(|ended| &ended.exchange);
-        let (tare, doubt) = last.map_or_else(Default::default, |last| (last.tare(now), last.unread_bound));
-        // Less than a pause is what handling an answer takes: over a long backlog it would add up to a lateness
-        // of its own.
-        let since = if tare >= SHORTEST { since.min(now.saturating_sub(tare)) } else { since };
+        let (since, doubt) = books::free_since(&finished, now, since);
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
         }
@@ -48,6 +41,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             _ if in_flight == 0 => {
                 (place.idle_since, place.doubt) = (since, doubt);
                 self.slots.clear_deadline(slot);
+                self.sockets.driver.answered(slot);
             }
             _ => {}
         }
@@ -122,26 +116,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(super) fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
-        self.accounts.event(&exchange.event(outcome, now));
-        self.accounts.counters.body_in += exchange.body_in;
-        if !exchange.waited.is_zero() {
-            self.accounts.phase(Phase::FirstByte, exchange.waited);
-        }
+        let places = (&mut self.backoff, &mut self.pacer);
+        books::conclude(&exchange, outcome, now, &mut self.accounts, places);
         self.checker.done(&mut exchange);
-        let pause = match outcome {
-            Outcome::Failed(cause) => {
-                self.backoff.failed();
-                match cause.part() {
-                    CausePart::Lookup | CausePart::Connect => self.backoff.pause(),
-                    _ => Picos::ZERO,
-                }
-            }
-            _ => {
-                self.backoff.succeeded();
-                Picos::ZERO
-            }
-        };
-        self.pacer.freed(now, pause);
     }
 
     /// The next request of a chain of redirects: same departure, same clock.

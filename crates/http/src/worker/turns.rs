@@ -26,8 +26,9 @@ pub(crate) struct Turns {
     read: Instant,
     /// Turns since then.
     behind: u32,
-    /// The last wait was one in which the thread slept, and nothing that it brought has been looked at.
-    woke: bool,
+    /// How long the last wait took, if the thread may have slept in it and nothing that it brought has been
+    /// looked at.
+    slept: Option<Picos>,
 }
 
 impl Turns {
@@ -42,7 +43,7 @@ impl Turns {
             looked_before: now,
             read: now,
             behind: 0,
-            woke: false,
+            slept: None,
         }
     }
 
@@ -59,12 +60,12 @@ impl Turns {
     pub(crate) fn woken(&mut self, from: Instant, now: Instant, wait: Wait) -> Option<Pause> {
         if let Wait::AtMost(meant) = wait {
             self.pulse.waited(meant, now.since(from));
-            self.woke = !meant.is_zero();
+            self.slept = (!meant.is_zero()).then(|| now.since(from));
         }
         self.looked_before = std::mem::replace(&mut self.looked, now);
         let pause = self.pulse.turn(now, clock::thread_cpu_ns)?;
         // Told once: that answers came meanwhile is the same pause.
-        self.woke = false;
+        self.slept = None;
         Some(pause)
     }
 
@@ -97,17 +98,45 @@ impl Turns {
         self.looked + TURN
     }
     pub(crate) fn end_reading(&mut self) {
-        self.woke = false;
+        self.slept = None;
     }
 
     /// How long a chunk lay unread that was read now: see [`Reading::delay`].
     pub(crate) fn delay(&self, chunk: &Chunk, behind_since: Option<Instant>, now: Instant) -> Delay {
-        self.reading.delay(chunk, behind_since, now)
+        self.reading.delay(chunk, behind_since, self.looked, now)
     }
 
-    /// The first chunk after a sleep tells whether the thread was woken late.
+    /// The first chunk after a sleep tells whether the thread was woken late, by no more than that sleep took.
+    /// A wait that ends at once brings what the one before left over (io_uring): it lay unread in that pause.
     pub(crate) fn woken_late(&mut self, delay: Delay) -> Option<Pause> {
-        let late = std::mem::take(&mut self.woke) && delay.measured >= SHORTEST;
-        late.then_some(Pause { until: self.looked, length: delay.measured })
+        let length = self.slept.take()?.min(delay.measured);
+        (length >= SHORTEST).then_some(Pause { until: self.looked, length })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_told_once_though_two_waits_bring_what_came_in_it() {
+        let clock = HostClock::calibrate();
+        let mut turns = Turns::new(&clock, false);
+        let begun = clock.now();
+        let at = |micros: u64| begun + Picos::from_micros(micros);
+        let lay = |micros: u64| Delay { measured: Picos::from_micros(micros), ..Delay::default() };
+        let wait = Wait::AtMost(Picos::from_millis(100));
+        // Asleep for 5 ms; the first answer came after 3 of them, and lay unread for 2.
+        turns.woken(at(0), at(5_000), wait);
+        let told = turns.woken_late(lay(2_000)).map(|pause| (pause.until, pause.length));
+        assert_eq!(told, Some((at(5_000), Picos::from_millis(2))));
+        turns.end_reading();
+        // The next wait ends at once, with an answer that came a little later than the first.
+        turns.woken(at(5_050), at(5_060), wait);
+        assert_eq!(turns.woken_late(lay(1_990)), None);
+        turns.end_reading();
+        // One that should have ended at once, and did not.
+        turns.woken(at(5_100), at(8_100), wait);
+        assert_eq!(turns.woken_late(lay(3_500)).map(|pause| pause.length), Some(Picos::from_millis(3)));
     }
 }

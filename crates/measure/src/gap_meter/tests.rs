@@ -134,7 +134,8 @@ proptest! {
     }
 
     #[test]
-    fn parts_add_up_to_the_whole(left in prop::collection::vec(1_u64..1_000_000, 1..200), right in prop::collection::vec(1_u64..1_000_000, 1..200)) {
+    fn parts_add_up_to_the_whole(left in prop::collection::vec(1_u64..1_000_000, 1..200),
+        right in prop::collection::vec(1_u64..1_000_000, 1..200)) {
         let fill = |meter: &mut GapMeter, gaps: &[u64]| {
             meter.pause();
             let mut at = 1;

@@ -45,6 +45,11 @@ pub struct FrameConditions {
     pub outstanding: u64,
     /// Error of the stamps that gaps were measured with.
     pub stamp_error_ns: Option<f64>,
+    /// How far times of cards' clocks, told by the wall clock, may be off: of those who sent and received
+    /// together. `None` if no card stamped.
+    pub card_clocks_ns: Option<f64>,
+    /// Median of the one-way times.
+    pub one_way_p50_ns: Option<f64>,
     /// Frames that our own receiver lost, and those that it had.
     pub receiver_drops: u64,
     pub received: u64,
@@ -53,6 +58,9 @@ pub struct FrameConditions {
     /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a
     /// share of trials.
     pub invalid_trials: Option<(u64, u64)>,
+    /// Frames that left late because of a script, if there was one, and whether it failed.
+    pub script_late: Option<u64>,
+    pub script_failed: bool,
     /// A port failed before the end.
     pub port_failed: bool,
     /// Flags that the command has.
@@ -65,6 +73,8 @@ pub struct FrameConditions {
 
 /// Gaps are judged against at least this: a CPU that is interrupted costs as much at any time.
 const GAP_FLOOR_NS: f64 = 1_000.0;
+/// Where neither a gap nor a way was measured, cards' clocks are to be known this well.
+const CLOCKS_NS: f64 = 1e6;
 
 pub(super) fn criteria(
     totals: &RunTotals,
@@ -88,17 +98,20 @@ pub(super) fn criteria(
     if let Loop::Open { gap: Some(gap) } = load {
         criteria.push(super::lateness_gap(totals, own, gap, machine, "frames"));
     }
+    criteria.extend(super::fidelity(totals, machine));
+    criteria.extend(script(totals, frames));
     // Of frames that others sent, how even they came says nothing of this generator.
     if load != Loop::Passive {
         criteria.extend(gap_error(totals, frames, machine));
     }
     criteria.extend(stamps(frames));
+    criteria.extend(card_clocks(frames));
     criteria.extend([
         receiver_drops(totals, frames, load),
         outstanding(frames),
         transmit_drops(totals, frames),
     ]);
-    criteria.extend([links_kept(totals), ports_kept(frames)]);
+    criteria.extend([links_kept(totals), ports_kept(frames.port_failed)]);
     criteria.extend(trials(frames));
     criteria
 }
@@ -135,6 +148,24 @@ fn late(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> 
     })
 }
 
+/// Of what was late, that which the script made so; and whether it went on to the end.
+fn script(totals: &RunTotals, frames: &FrameConditions) -> Vec<Criterion> {
+    let Some(late) = frames.script_late else { return Vec::new() };
+    let failed = f64::from(u8::from(frames.script_failed));
+    vec![
+        Criterion::new(CriterionId::ScriptLate, share(late, totals.offered()), 0.01).advise(|| {
+            format!(
+                "{late} of {} frames left late because the script takes longer than the gaps between them: shorten it, \
+                 or lower the rate",
+                totals.offered()
+            )
+        }),
+        Criterion::new(CriterionId::ScriptFailed, failed, 0.0)
+            .invalid_beyond(Some(0.0))
+            .advise(|| "the script ended the run: the label has its line".into()),
+    ]
+}
+
 /// Where frames left, if that is known: what becomes of gaps behind that is the way's. Else where they arrived.
 fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> Option<Criterion> {
     let requested = frames.requested_gap_ns?;
@@ -164,6 +195,19 @@ fn stamps(frames: &FrameConditions) -> Option<Criterion> {
     }))
 }
 
+/// Times of two clocks that are no further apart than what is measured with them.
+fn card_clocks(frames: &FrameConditions) -> Option<Criterion> {
+    let bound = frames.card_clocks_ns?;
+    let measured = frames.one_way_p50_ns.or(frames.requested_gap_ns).unwrap_or(CLOCKS_NS);
+    let limit = (measured / 10.0).max(GAP_FLOOR_NS);
+    let criterion = Criterion::new(CriterionId::StampsClock, bound, limit);
+    Some(criterion.invalid_beyond(Some(measured.max(limit))).advise(|| {
+        "how far the cards' clocks are off the wall clock is not known well enough: synchronise them (ptp4l, phc2sys), \
+         do not set them during a run, or use the kernel's timestamps (stamps=driver)"
+            .into()
+    }))
+}
+
 fn receiver_drops(totals: &RunTotals, frames: &FrameConditions, load: Loop) -> Criterion {
     let missed = totals.outcomes.of(Outcome::Missed(Miss::ReceiverFull));
     let lost = frames.receiver_drops.max(missed);
@@ -186,7 +230,7 @@ fn receiver_drops(totals: &RunTotals, frames: &FrameConditions, load: Loop) -> C
 fn outstanding(frames: &FrameConditions) -> Criterion {
     Criterion::new(CriterionId::ReceiverOutstanding, frames.outstanding as f64, 0.0).advise(|| {
         format!(
-            "{} frames may still come: the slowest took longer than was waited for the last; wait longer (--drain)",
+            "{} frames may still arrive: the wait after the last one was shorter than the slowest took; wait longer (--drain)",
             frames.outstanding
         )
     })
@@ -217,9 +261,8 @@ fn links_kept(totals: &RunTotals) -> Criterion {
 }
 
 /// A run whose port went away is no run of what was asked for.
-fn ports_kept(frames: &FrameConditions) -> Criterion {
-    let failed = u64::from(frames.port_failed);
-    Criterion::new(CriterionId::PortsFailed, failed as f64, 0.0)
+pub(super) fn ports_kept(failed: bool) -> Criterion {
+    Criterion::new(CriterionId::PortsFailed, f64::from(u8::from(failed)), 0.0)
         .invalid_beyond(Some(0.0))
         .advise(|| "a port failed before the end, so this is not the run that was asked for: the label says which and why".into())
 }
@@ -260,6 +303,8 @@ mod tests {
             sinks: None,
             weighed: None,
             own_tcp: false,
+            port_failed: false,
+            simulated: None,
             frames: Some(frames),
         }
     }
@@ -301,6 +346,15 @@ mod tests {
         let late = FrameConditions { outstanding: 1, ..none() };
         assert_eq!(of(late), [(Id::ReceiverOutstanding, Word::Degraded)]);
         assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)]);
+        // A way of 50 µs by clocks that are 5 µs, 6 µs and 60 µs apart: the last says nothing of it.
+        let clocks =
+            |ns| FrameConditions { card_clocks_ns: Some(ns), one_way_p50_ns: Some(50_000.0), ..none() };
+        assert_eq!(of(clocks(5_000.0)), []);
+        assert_eq!(of(clocks(6_000.0)), [(Id::StampsClock, Word::Degraded)]);
+        assert_eq!(of(clocks(60_000.0)), [(Id::StampsClock, Word::Invalid)]);
+        let short = |ns| FrameConditions { one_way_p50_ns: Some(300.0), ..clocks(ns) };
+        assert_eq!(of(short(900.0)), [], "no wire is so short that a microsecond matters less");
+        assert_eq!(of(short(1_100.0)), [(Id::StampsClock, Word::Invalid)]);
         let came = |frames| failing(&sent(1_000), Loop::Passive, frames);
         assert_eq!(came(gaps(13_560.0, 6_900.0, 1.0)), [], "others sent them");
         assert_eq!(came(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)], "our own ruler");

@@ -8,6 +8,7 @@ use crate::series::Series;
 use crate::totals::RunTotals;
 use crate::verdict::Criterion;
 use crate::waiters::waits::Waits;
+use std::collections::BTreeSet;
 use units::Picos;
 
 /// Shares of a shorter time are not judged: the kernel counts a CPU's work and steal in ticks of 10 ms.
@@ -20,6 +21,9 @@ const SATURATED: f64 = 0.95;
 const BUSY: f64 = 0.90;
 /// A thread that waits for its CPU for more than this share of the time is crowded.
 const CROWDED: f64 = 0.05;
+/// A thread of a closed loop that waits for its CPU for more than this share of the time has hardly run. With
+/// a few threads on one CPU, each waits for much of the time, and yet the CPU makes what it can.
+const STOPPED: f64 = 0.8;
 
 /// A target that waits for a thread's CPU for more than this share of the time makes about half as many
 /// responses late (a long wait counts with the brief ones around it), and so moves the 99th percentile.
@@ -209,7 +213,7 @@ impl<'a> Machine<'a> {
     fn runqueue(&self) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::runqueue_share)?;
         let criterion = Criterion::new(CriterionId::Runqueue, share, CROWDED);
-        Some(criterion.invalid_beyond(self.open.then_some(0.5)).advise(|| {
+        Some(criterion.invalid_beyond(Some(if self.open { 0.5 } else { STOPPED })).advise(|| {
             let fewer = match self.threads_flag().filter(|_| self.health.threads.len() > 1) {
                 Some(flag) => format!("use fewer {flag}"),
                 None => format!("pin it {}", self.pins()),
@@ -347,9 +351,10 @@ impl<'a> Machine<'a> {
 
     fn waited(&self, who: &str, index: usize, share: f64, name: &str) -> String {
         let (core, percent) = (self.health.threads[index].core, share * 100.0);
+        // It may have ended before its name was read.
+        let longest = if name.is_empty() { String::new() } else { format!(" ({name} the longest)") };
         format!(
-            "{who} waited {percent:.1} % of the time for the CPU ({core}) of engine thread {index} ({name} the \
-             longest): {}",
+            "{who} waited {percent:.1} % of the time for the CPU ({core}) of engine thread {index}{longest}: {}",
             self.parted()
         )
     }
@@ -374,6 +379,12 @@ impl<'a> Machine<'a> {
         format!("{fewer}bind the target to other CPUs (taskset) than tare ({pin}){sleep}")
     }
 
+    /// How much of a CPU each engine thread has, at most 1.
+    pub fn cpus_per_thread(&self) -> f64 {
+        let cores: BTreeSet<u32> = self.health.threads.iter().map(|thread| thread.core).collect();
+        cores.len() as f64 / self.health.threads.len().max(1) as f64
+    }
+
     fn steal(&self) -> Option<Criterion> {
         let (_, share) = self.worst(ThreadHealth::stolen_share)?;
         let criterion = Criterion::new(CriterionId::Steal, share, 0.01);
@@ -383,10 +394,16 @@ impl<'a> Machine<'a> {
     }
 
     fn throttled(&self) -> Option<Criterion> {
-        if self.health.span_ns < LEAST_SPAN_NS {
+        // Where no group can be seen, that there is no quota is not known.
+        if self.health.span_ns < LEAST_SPAN_NS || self.health.hides_quota {
             return None;
         }
-        let share = share(self.health.throttled_ns, self.health.span_ns).min(1.0);
+        // A group's time is that of all CPUs together, and of all that is in it: no thread was stopped for
+        // longer than it did not run, and none that quotas do not hold back.
+        let stopped_at_most =
+            |thread: &ThreadHealth| if thread.is_real_time { 0.0 } else { 1.0 - thread.cpu_share() };
+        let most = self.health.threads.iter().map(stopped_at_most).reduce(f64::max).unwrap_or(1.0);
+        let share = share(self.health.throttled_ns, self.health.span_ns).min(most);
         let criterion = Criterion::new(CriterionId::Throttled, share, 0.001);
         Some(criterion.invalid_beyond(Some(0.05)).advise(|| {
             let lower = self.threads_flag().map_or_else(String::new, |flag| format!(", or lower {flag}"));

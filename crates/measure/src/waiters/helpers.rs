@@ -9,6 +9,7 @@
 //! A process is followed by the connections that it opened, not by those that it accepted: other clients of the
 //! database are not the target's. TCP is found in every network namespace, Unix sockets in this one.
 
+use super::tables::Tables;
 use crate::procfs::{self, Connection};
 use os::unix_pairs::Connected;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +31,12 @@ pub(super) struct Helpers {
 
 impl Helpers {
     /// Reads the connections of these processes.
-    pub fn of<'a>(proc: &Path, processes: impl Iterator<Item = &'a u32>, pairs: &[Connected]) -> Self {
+    pub fn of<'a>(
+        proc: &Path,
+        processes: impl Iterator<Item = &'a u32>,
+        pairs: &[Connected],
+        tables: &mut Tables,
+    ) -> Self {
         let (mut helpers, mut room) = (Self::default(), MOST_DESCRIPTORS);
         let mut namespaces: HashMap<PathBuf, (PathBuf, HashSet<u64>)> = HashMap::new();
         for pid in processes {
@@ -42,15 +48,14 @@ impl Helpers {
             of_namespace.extend(inodes);
         }
         for (namespace, (process, inodes)) in &namespaces {
-            helpers.add_tcp(namespace, process, inodes);
+            helpers.add_tcp(namespace, tables.tcp(process), inodes);
             let opened = pairs.iter().filter(|pair| !pair.is_named && inodes.contains(&pair.inode));
             helpers.unix.extend(opened.map(|pair| pair.peer));
         }
         helpers
     }
 
-    fn add_tcp(&mut self, namespace: &Path, process: &Path, inodes: &HashSet<u64>) {
-        let tables = tables(process);
+    fn add_tcp(&mut self, namespace: &Path, tables: &[String], inodes: &HashSet<u64>) {
         let rows = || tables.iter().flat_map(|table| procfs::connections(table));
         let listens: HashSet<u16> = rows().filter(|row| row.listens).map(|row| row.local.1).collect();
         for row in rows().filter(|row| inodes.contains(&row.inode)) {
@@ -66,15 +71,18 @@ impl Helpers {
     }
 
     /// Whether a process has a socket that the target is connected to.
-    pub fn has(&mut self, process: &Path) -> bool {
+    pub fn has(&mut self, process: &Path, tables: &mut Tables) -> bool {
         if self.addresses.is_empty() && self.unix.is_empty() {
+            return false;
+        }
+        let mut its = sockets(process).peekable();
+        if its.peek().is_none() {
             return false;
         }
         let Self { addresses, ports_here, unix, sockets: found } = self;
         let namespace = namespace(process);
         let there = found.entry(namespace.clone()).or_insert_with(|| {
-            let tables = tables(process);
-            let rows = tables.iter().flat_map(|table| procfs::connections(table));
+            let rows = tables.tcp(process).iter().flat_map(|table| procfs::connections(table));
             let is_there = |row: &Connection<'_>| {
                 let here = (namespace.clone(), row.local.1);
                 row.listens && ports_here.contains(&here)
@@ -82,7 +90,7 @@ impl Helpers {
             };
             rows.filter(is_there).map(|row| row.inode).collect()
         });
-        sockets(process).any(|inode| there.contains(&inode) || unix.contains(&inode))
+        its.any(|inode| there.contains(&inode) || unix.contains(&inode))
     }
 }
 
@@ -98,10 +106,6 @@ fn is_here(row: &Connection<'_>) -> bool {
 
 fn namespace(process: &Path) -> PathBuf {
     std::fs::read_link(process.join("ns/net")).unwrap_or_default()
-}
-
-fn tables(process: &Path) -> [String; 2] {
-    ["net/tcp", "net/tcp6"].map(|name| std::fs::read_to_string(process.join(name)).unwrap_or_default())
 }
 
 /// Inodes of a process's sockets.
@@ -161,8 +165,9 @@ mod tests {
         all.iter().for_each(|(pid, sockets)| put(proc.path(), *pid, "net:[1]", sockets, &here));
         // In another namespace the same port of loopback is another's.
         put(proc.path(), 3, "net:[2]", &[30], &table(&[("00000000:005A", "00000000:0000", "0A", 30)]));
-        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[]);
-        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()));
+        let mut tables = Tables::default();
+        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[], &mut tables);
+        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()), &mut tables);
         assert_eq!([8, 9, 5, 6, 4, 3].map(&mut has), [true, true, false, false, false, false]);
     }
 
@@ -173,8 +178,9 @@ mod tests {
         put(proc.path(), 7, "net:[1]", &[71], &table(&[(near, far, "01", 71)]));
         let there = table(&[("00000000:1538", "00000000:0000", "0A", 80), (far, near, "01", 81)]);
         put(proc.path(), 8, "net:[2]", &[80, 81], &there);
-        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[]);
-        assert!(helpers.has(&proc.path().join("8")));
+        let mut tables = Tables::default();
+        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[], &mut tables);
+        assert!(helpers.has(&proc.path().join("8"), &mut tables));
     }
 
     #[test]
@@ -185,8 +191,9 @@ mod tests {
         all.iter().for_each(|(pid, sockets)| put(proc.path(), *pid, "net:[1]", sockets, ""));
         let pair = |inode, peer, is_named| Connected { inode, peer, is_named };
         let pairs = [pair(71, 81, false), pair(81, 71, true), pair(73, 51, true), pair(51, 73, false)];
-        let mut helpers = Helpers::of(proc.path(), [7].iter(), &pairs);
-        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()));
+        let mut tables = Tables::default();
+        let mut helpers = Helpers::of(proc.path(), [7].iter(), &pairs, &mut tables);
+        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()), &mut tables);
         assert_eq!([8, 5].map(&mut has), [true, false]);
     }
 }

@@ -3,7 +3,7 @@
 use super::targets::{Role, Targets};
 use super::unseen::Unseen;
 use super::waits::Waits;
-use super::{Found, Sight, Waited, at};
+use super::{LookFindings, Sight, Waited, at};
 use crate::procfs;
 use clock::Stopwatch;
 use os::peers::Peers;
@@ -195,7 +195,7 @@ impl Look {
     }
 
     /// What was found since this was last called.
-    pub fn take(&mut self) -> Found {
+    pub fn take(&mut self) -> LookFindings {
         let sight = match (self.sees_all, self.targets.is_here(), self.targets.is_hidden()) {
             (false, true, true) => Sight::NotTheTarget,
             _ if self.unseen.is_lost() => Sight::NotItsChildren,
@@ -206,7 +206,7 @@ impl Look {
         let mut waited = std::mem::take(&mut self.found);
         let alone = std::mem::take(&mut self.alone);
         waited.iter_mut().for_each(|one| one.target_self_ns = alone.waited_for_each_other(one.core));
-        Found { waited, sight, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
+        LookFindings { waited, sight, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
     }
 
     /// Reads all threads.
@@ -239,6 +239,7 @@ impl Look {
         let looks = self.looks;
         self.seen.retain(|_, seen| seen.look == looks);
         self.unseen.end_look();
+        self.targets.end_look();
         self.took = self.looked.elapsed();
     }
 
@@ -248,8 +249,7 @@ impl Look {
         let followed_ns = before.followed_ns.map(|_| 0);
         let mut gained = times.since(&before.times);
         // Who wanted a CPU at the last look, wants one now and had none meanwhile has waited all the time.
-        let is_target = pid != self.own && self.targets.processes().contains(&pid);
-        let wants = is_target && is_runnable(&task);
+        let wants = pid != self.own && is_runnable(&task);
         let goes_on = wants && before.wants && gained.is_nothing();
         let pending_ns = if goes_on { before.pending_ns + span_ns } else { 0 };
         self.seen.insert(tid, Seen { times, look: self.looks, followed_ns, wants, pending_ns });

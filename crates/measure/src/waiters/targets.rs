@@ -2,6 +2,7 @@
 //! those that they are connected to, and their children.
 
 use super::helpers::{self, Helpers};
+use super::tables::Tables;
 use crate::procfs;
 use os::peers::{self, Peers};
 use os::unix_pairs;
@@ -22,6 +23,8 @@ pub(super) struct Targets {
     found: BTreeSet<Place>,
     processes: HashSet<u32>,
     own: u32,
+    /// For one look.
+    tables: Tables,
     /// Sockets of a network namespace with such a place, for one look.
     sockets: HashMap<PathBuf, HashMap<u64, Place>>,
     /// Whom the target is connected to: read when it is first asked for in a look.
@@ -57,6 +60,7 @@ impl Targets {
             found: BTreeSet::new(),
             processes: HashSet::new(),
             own: std::process::id(),
+            tables: Tables::default(),
             sockets: HashMap::new(),
             helpers: None,
         }
@@ -65,8 +69,7 @@ impl Targets {
     /// Begins a look: learns where connections go by now. If that is a place on this host for which no process
     /// is known yet, all are asked.
     pub fn refresh(&mut self) {
-        self.sockets.clear();
-        self.helpers = None;
+        self.end_look();
         let known = self.peers.known();
         if known.unix.is_some() {
             self.here.insert(Place::UnixSocket);
@@ -87,6 +90,13 @@ impl Targets {
         }
         let proc = &self.proc;
         self.processes.retain(|pid| proc.join(pid.to_string()).exists());
+    }
+
+    /// Forgets what was read in a look.
+    pub fn end_look(&mut self) {
+        self.tables = Tables::default();
+        self.sockets.clear();
+        self.helpers = None;
     }
 
     /// Whether the target, or a part of it, is on this host, and no process that can be seen is it.
@@ -121,12 +131,13 @@ impl Targets {
 
     /// Whether a process has a socket where the run's connections may end.
     fn is_at_a_place(&mut self, process: &Path) -> bool {
-        let (sockets, is_own_namespace) = self.sockets_of(process);
-        if sockets.is_empty() {
+        // Most threads of the kernel have none, and no namespace that could be asked for.
+        let mut its = helpers::sockets(process).peekable();
+        if its.peek().is_none() {
             return false;
         }
-        let places: BTreeSet<Place> =
-            helpers::sockets(process).filter_map(|inode| sockets.get(&inode).copied()).collect();
+        let (sockets, is_own_namespace) = self.sockets_of(process);
+        let places: BTreeSet<Place> = its.filter_map(|inode| sockets.get(&inode).copied()).collect();
         let is_there = !places.is_empty();
         if is_own_namespace {
             self.found.extend(places);
@@ -146,12 +157,12 @@ impl Targets {
         {
             return true;
         }
-        let Self { proc, processes, helpers, own, .. } = self;
+        let Self { proc, processes, helpers, own, tables, .. } = self;
         let helpers = helpers.get_or_insert_with(|| {
             let pairs = unix_pairs::connected().unwrap_or_default();
-            Helpers::of(proc, processes.iter().filter(|pid| *pid != own), &pairs)
+            Helpers::of(proc, processes.iter().filter(|pid| *pid != own), &pairs, tables)
         });
-        helpers.has(process)
+        helpers.has(process, tables)
     }
 
     /// Inodes of sockets at the target's places in the network namespace of a process, and whether that is this
@@ -163,16 +174,16 @@ impl Targets {
             _ => true,
         };
         let known = self.peers.known();
-        let ports = &self.ports;
+        let Self { ports, tables, .. } = self;
         let read = || {
-            let table = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
             let mut sockets = HashMap::new();
-            for name in ["net/tcp", "net/tcp6"].iter().filter(|_| !ports.is_empty()) {
-                let found = procfs::sockets_on(&table(name), ports);
-                sockets.extend(found.into_iter().map(|(port, inode)| (inode, Place::Port(port))));
+            if !ports.is_empty() {
+                let found = tables.tcp(process).iter().flat_map(|table| procfs::sockets_on(table, ports));
+                sockets.extend(found.map(|(port, inode)| (inode, Place::Port(port))));
             }
             if let Some(path) = &known.unix {
-                let found = procfs::sockets_at(&table("net/unix"), path);
+                let table = std::fs::read_to_string(process.join("net/unix")).unwrap_or_default();
+                let found = procfs::sockets_at(&table, path);
                 sockets.extend(found.into_iter().map(|inode| (inode, Place::UnixSocket)));
             }
             sockets

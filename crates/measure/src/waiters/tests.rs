@@ -314,30 +314,39 @@ fn threads_whose_sockets_cannot_be_read_may_work_for_the_target() {
 fn a_wait_that_goes_on_counts_and_once() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
-    let server = |state: &str, waited, runs| {
-        put_with_runs(root, &[(7, 7, "server", 1, 0, 0, 100, waited)], runs);
-        let file = root.join("proc/7/task/7/stat");
-        let stat = std::fs::read_to_string(&file).unwrap().replacen(") S", &format!(") {state}"), 1);
-        std::fs::write(file, stat).unwrap();
+    // The target, and a process that has nothing to do with it.
+    let put = |state: &str, waited, runs| {
+        for (pid, name) in [(7, "server"), (9, "other")] {
+            put_with_runs(root, &[(pid, pid, name, 1, 0, 0, 100, waited)], runs);
+            let file = root.join(format!("proc/{pid}/task/{pid}/stat"));
+            let stat = std::fs::read_to_string(&file).unwrap().replacen(") S", &format!(") {state}"), 1);
+            std::fs::write(file, stat).unwrap();
+        }
     };
-    server("R", 0, 1);
+    put("R", 0, 1);
     listen(root, 7);
     let mut look = Look::new(root, &to(&[8_080]));
     look.look();
     let nap = Duration::from_millis(30);
-    let waited = |look: &mut Look| looks(look).first().map_or(0, |waited| waited.target_ns);
+    let waited = |look: &mut Look| looks(look).first().map_or((0, 0), |one| (one.target_ns, one.others_ns));
     std::thread::sleep(nap);
     let first = waited(&mut look);
     std::thread::sleep(nap);
     let second = waited(&mut look);
-    assert!(first >= 30 * MS && second >= 30 * MS, "{first} {second}");
+    for waited in [first.0, first.1, second.0, second.1] {
+        assert!(waited >= 30 * MS, "{first:?} {second:?}");
+    }
     // It ends after a second in all.
-    server("S", 1_000, 2);
+    put("S", 1_000, 2);
     look.follow();
-    let rest = look.take().waited[0].target_ns;
-    assert_eq!(first + second + rest, 1_000 * MS);
+    let target_rest = look.take().waited[0].target_ns;
+    assert_eq!(first.0 + second.0 + target_rest, 1_000 * MS);
     std::thread::sleep(nap);
-    assert_eq!(waited(&mut look), 0, "a thread that sleeps waits for nobody");
+    let (target_rest, others_rest) = waited(&mut look);
+    assert_eq!(first.1 + second.1 + others_rest, 1_000 * MS);
+    assert_eq!(target_rest, 0, "a thread that sleeps waits for nobody");
+    std::thread::sleep(nap);
+    assert_eq!(waited(&mut look), (0, 0), "a thread that sleeps waits for nobody");
 }
 
 #[test]

@@ -78,7 +78,10 @@ proptest! {
 
     /// Percentiles against the sorted values (nearest rank): never below, at most 0.1 % above.
     #[test]
-    fn percentiles_agree_with_sorted_values(mut values in prop::collection::vec(1u64..3_600_000_000_000, 1..2_000), shift in 0u32..40) {
+    fn percentiles_agree_with_sorted_values(
+        mut values in prop::collection::vec(1u64..3_600_000_000_000, 1..2_000),
+        shift in 0u32..40,
+    ) {
         values.iter_mut().for_each(|value| *value = (*value >> shift).max(1));
         let mut set = SeriesSet::<u32>::new();
         values.iter().for_each(|value| set.record(Series::Latency, Picos::from_nanos(*value)));
@@ -105,10 +108,15 @@ proptest! {
         let mut expected = IntervalData::new(3);
         let mut counts = [0u64; 3];
         let mut rows = Vec::new();
-        let mut sink = |row: &IntervalRow| rows.push((row.index, row.data.tally.ended() + row.data.warmup.ended(), row.offered()));
+        let ended = |data: &IntervalData| data.tally.ended() + data.warmup.ended();
+        let mut sink = |row: &IntervalRow| rows.push((row.index, ended(&row.data), row.offered()));
         for (i, (thread, event, poll)) in events.iter().enumerate() {
             threads[*thread].event(event);
-            if event.due < settings.measured_from { expected.warmup_event(event) } else { expected.event(event) }
+            if event.due < settings.measured_from {
+                expected.warmup_event(event);
+            } else {
+                expected.event(event);
+            }
             counts[*thread] += 1;
             threads[*thread].tick(at(i as u64 * MS / 2), &offered(counts[*thread]));
             if *poll {

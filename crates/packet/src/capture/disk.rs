@@ -2,7 +2,7 @@
 
 use super::chunk::Chunk;
 use super::files::Files;
-use crate::Control;
+use crate::JobControl;
 use port::pcap::Written;
 use port::pcap::bytes::Statistics;
 use std::sync::mpsc::Receiver;
@@ -28,7 +28,11 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub fn start(mut files: Files, chunks: Receiver<Chunk>, control: Arc<Control>) -> std::io::Result<Self> {
+    pub fn start(
+        mut files: Files,
+        chunks: Receiver<Chunk>,
+        control: Arc<JobControl>,
+    ) -> std::io::Result<Self> {
         let outcome = Arc::new(Mutex::new(Outcome::default()));
         let told = outcome.clone();
         let thread = std::thread::Builder::new().name("disk".to_owned()).spawn(move || {

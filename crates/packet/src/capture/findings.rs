@@ -5,7 +5,7 @@ use super::stamps::{Origin, Resolution, reading_ns, stamping};
 use super::tally::Counts;
 use super::thread::{Left, lost_on_the_way};
 use super::{Capture, Settings};
-use crate::Control;
+use crate::JobControl;
 use crate::flows::{Flows, Sizes};
 use crate::job::Findings;
 use crate::ports;
@@ -27,8 +27,12 @@ pub(super) struct Ended {
     pub left: Arc<Mutex<Vec<Rest>>>,
     pub disk: Option<Disk>,
     pub signed: Option<Arc<Mutex<Signed>>>,
-    pub control: Arc<Control>,
+    pub control: Arc<JobControl>,
 }
+
+/// A number that no frame had looks the same.
+const NEVER_SENT: &str = "lost are numbers that did not come: those that an overloaded sender with --queues never \
+                          sent are among them, and its own result tells how many";
 
 impl Ended {
     pub fn findings(self) -> Findings {
@@ -58,29 +62,35 @@ impl Ended {
             let mut signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
             signed.finish(None);
             let report = signed.report();
+            findings.notes.extend((report.lost > 0).then(|| NEVER_SENT.to_owned()));
             // Where nobody signs there is nothing to be told.
             findings.report.received = (report.signed + report.corrupted > 0).then_some(report);
         }
         if let Some(requested) = &self.settings.gaps {
-            let (gaps, slips) = gaps(&self.settings, requested, &left);
+            let (gaps, slips) = gaps(&self.settings, requested, &mut left);
             findings.notes.extend(about_gaps(&gaps, requested, slips));
             findings.report.gaps = Some(gaps);
         }
+        findings.notes.extend(ports::of_clocks(&findings.report.ports));
         labels(&mut findings, &left);
         findings
     }
 }
 
-fn port_report(rest: &Left, counters: &Counters, unwritten: u64) -> PortReport {
+fn port_report(rest: &mut Left, counters: &Counters, unwritten: u64) -> PortReport {
     let mut counters = counters.clone();
     counters.drop(DropPlace::ReceiveFilter, rest.tally.counts.filtered);
     counters.drop(DropPlace::ReceiveDisk, unwritten);
+    let clock = rest.port.stamp_clock().map(ports::clock_of);
+    let report = ports::report_of("in", rest.port.about());
     PortReport {
         received: rest.tally.counts.frames,
         received_bytes: rest.tally.counts.bytes,
         drops: ports::places(&counters),
         full: counters.full,
-        ..ports::report_of("in", rest.port.about())
+        stamps: ports::stamps_of(&report.stamps, clock.as_ref()),
+        clock,
+        ..report
     }
 }
 
@@ -155,7 +165,7 @@ fn tallies(report: &mut PacketReport, left: &[Rest]) {
 }
 
 /// What was measured, and how often a list was taken up elsewhere.
-fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> (GapReport, u64) {
+fn gaps(settings: &Settings, requested: &Requested, left: &mut [Rest]) -> (GapReport, u64) {
     let mut meter = GapMeter::new(requested.clone());
     let mut resolution = Resolution::default();
     let mut origin = Origin::Port(None);
@@ -164,7 +174,7 @@ fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> (GapReport
             meter.merge(gaps);
         }
         resolution = rest.tally.resolution;
-        origin = Origin::of(rest.port.about());
+        origin = Origin::of_port(&mut *rest.port);
     }
     let (origin, reading) = match Capture::is_file(&settings.address) {
         true => (Origin::File, 0.0),

@@ -272,8 +272,8 @@ mod tests {
             code in prop::collection::vec((any::<u16>(), any::<u8>(), any::<u8>(), any::<u32>()), 0..64),
             data in prop::collection::vec(any::<u8>(), 0..64),
         ) {
-            let steps: Vec<Instruction> = code.into_iter().map(|(code, jt, jf, k)| Instruction { code, jt, jf, k }).collect();
-            let _ = run(&steps, &data, data.len());
+            let steps = code.into_iter().map(|(code, jt, jf, k)| Instruction { code, jt, jf, k });
+            let _ = run(&steps.collect::<Vec<_>>(), &data, data.len());
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use measure::gap_meter::Stamping;
 use port::fpga::time::TICK;
-use port::{About, Kind, Stamp, StampedBy};
+use port::{About, Port, PortKind, Stamp, StampedBy};
 
 /// Readings of the clock.
 const READINGS: usize = 2_001;
@@ -48,7 +48,13 @@ pub(crate) enum Origin {
 impl Origin {
     /// Of frames that were received through such a port.
     pub(crate) fn of(about: &About) -> Self {
-        if about.kind == Kind::Fpga.word() { Self::OwnClock } else { Self::Port(about.can.stamps) }
+        if about.kind == PortKind::Fpga.word() { Self::OwnClock } else { Self::Port(about.can.stamps) }
+    }
+
+    /// The same at the end: a card that left frames out is as good as who stamped those.
+    pub(crate) fn of_port(port: &mut dyn Port) -> Self {
+        let is_part = port.stamp_clock().is_some_and(|clock| clock.unstamped > 0);
+        if is_part { Self::Port(Some(StampedBy::Driver)) } else { Self::of(port.about()) }
     }
 }
 

@@ -46,7 +46,7 @@ fn captured(settings: Settings, send: impl FnOnce(&mut dyn Port)) -> (Findings, 
 fn run_on(settings: Settings, port: Box<dyn Port>, send: impl FnOnce()) -> (Findings, Totals) {
     let is_ended_by_us = settings.frames.is_none();
     let capture = Capture::with_ports(settings, HostClock::monotonic(), vec![port]).unwrap();
-    let (control, totals) = (Arc::new(Control::default()), Totals::default());
+    let (control, totals) = (Arc::new(JobControl::default()), Totals::default());
     let mut make = |_: Instant| -> crate::Recorders { vec![Box::new(totals.clone())] };
     let running = Box::new(capture).start(control.clone(), &mut make).unwrap();
     send();

@@ -1,7 +1,7 @@
 //! The loop of one receiving thread: receive, count, hand over, wait.
 
 use super::tally::Tally;
-use crate::Control;
+use crate::JobControl;
 use crate::own_clock::OwnClock;
 use clock::{Clock, HostClock};
 use measure::gap_meter::GapMeter;
@@ -83,7 +83,7 @@ pub(super) struct Receiving {
     pub left: Left,
     pub recorder: Box<dyn Record + Send>,
     pub clock: HostClock,
-    pub control: Arc<Control>,
+    pub control: Arc<JobControl>,
     pub ending: Ending,
     /// The time of a port that keeps its own: rows and rates are by it, as stamps are.
     pub own: Option<OwnClock>,
@@ -106,7 +106,7 @@ impl Receiving {
         left: Left,
         recorder: Box<dyn Record + Send>,
         clock: HostClock,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         ending: Ending,
     ) -> Self {
         let (asked, naps) = (clock.now(), left.port.about().kind == "packet");

@@ -5,7 +5,7 @@
 //! foreground. The terminal gives each key at once and does not show it; what it was before is put back when
 //! this is dropped.
 
-use crate::control::{By, Control};
+use crate::control::{By, JobControl};
 use clock::{Clock, HostClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
@@ -28,7 +28,7 @@ pub struct Keys {
 
 impl Keys {
     /// `None` where there are no keys to be read.
-    pub fn start(control: Arc<Control>, clock: HostClock) -> Option<Self> {
+    pub fn start(control: Arc<JobControl>, clock: HostClock) -> Option<Self> {
         let (input, error) = (io::stdin(), io::stderr());
         let is_ours = tcgetpgrp(&input).is_ok_and(|group| group == rustix::process::getpgrp());
         if !(isatty(&input) && isatty(&error) && is_ours) {
@@ -62,7 +62,7 @@ impl Drop for Keys {
     }
 }
 
-fn listen(control: &Control, clock: HostClock, over: &AtomicBool) {
+fn listen(control: &JobControl, clock: HostClock, over: &AtomicBool) {
     let input = io::stdin();
     while !over.load(Ordering::Relaxed) {
         let mut ready = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
@@ -79,7 +79,7 @@ fn listen(control: &Control, clock: HostClock, over: &AtomicBool) {
     }
 }
 
-fn press(key: u8, control: &Control, clock: HostClock) {
+fn press(key: u8, control: &JobControl, clock: HostClock) {
     let Some(command) = command_of(key) else { return };
     let said = match control.ask(command, clock.now(), By::Key) {
         Ok(said) | Err(said) => said,

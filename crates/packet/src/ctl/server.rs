@@ -1,10 +1,13 @@
-//! The socket in the run's folder: one thread, a few visitors at once, each line answered by one line.
+//! The socket in the run's folder: a few visitors at once, each line answered by one line.
+//!
+//! Each visitor has a thread, since some answers take a second (a mark, a question by ARP) and `stop` must not
+//! wait for them.
 //!
 //! Who may write to the socket is whoever may write to the folder. The socket is removed when the run ends.
 
 use super::{SOCKET, short_path};
-use crate::control::{Answer, By, Control, LONGEST_LINE};
-use clock::{Clock, HostClock};
+use crate::control::{Answer, By, JobControl, LONGEST_LINE};
+use clock::{Clock, HostClock, Stopwatch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,14 +15,18 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Visitors at once; one more waits.
-const VISITORS: usize = 8;
+const VISITORS: usize = 32;
 /// How often the thread looks whether the run is over.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// As many as may be are there: whether one has left is looked at again after this, and who has asked nothing
+/// for so long makes room.
+const FULL: Duration = Duration::from_millis(20);
+const SILENT: Duration = Duration::from_secs(1);
 /// A visitor that takes no answer for so long has left.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -35,6 +42,8 @@ pub struct Server {
 struct Visitor {
     stream: UnixStream,
     line: Vec<u8>,
+    /// Lines that it had an answer to.
+    answered: u64,
 }
 
 impl Server {
@@ -42,7 +51,7 @@ impl Server {
     ///
     /// # Errors
     /// The socket cannot be made: then the run goes on without.
-    pub fn start(folder: &Path, control: Arc<Control>, clock: HostClock) -> io::Result<Self> {
+    pub fn start(folder: &Path, control: Arc<JobControl>, clock: HostClock) -> io::Result<Self> {
         let opened = File::open(folder)?;
         let listener = UnixListener::bind(short_path(&opened, SOCKET))?;
         listener.set_nonblocking(true)?;
@@ -70,40 +79,59 @@ impl Drop for Server {
     }
 }
 
-fn serve(listener: &UnixListener, control: &Control, clock: HostClock, over: &AtomicBool) {
-    let mut visitors: Vec<Visitor> = Vec::new();
-    while !over.load(Ordering::Relaxed) {
-        let ready = wait(listener, &visitors);
-        visitors.retain_mut(|visitor| visitor.hear(control, clock));
-        if ready && visitors.len() < VISITORS {
-            visitors.extend(welcome(listener));
+fn serve(listener: &UnixListener, control: &JobControl, clock: HostClock, over: &AtomicBool) {
+    let present = AtomicUsize::new(0);
+    let receive = |mut visitor: Visitor| {
+        let mut quiet = Stopwatch::start();
+        while !over.load(Ordering::Relaxed) {
+            // Reading tells what there is, also that there is nothing yet.
+            is_ready(&visitor.stream);
+            let before = visitor.answered;
+            if !visitor.hear(control, clock) {
+                break;
+            }
+            if visitor.answered > before {
+                quiet = Stopwatch::start();
+            } else if quiet.elapsed() > SILENT && present.load(Ordering::Relaxed) >= VISITORS {
+                break;
+            }
         }
-    }
+        present.fetch_sub(1, Ordering::Relaxed);
+    };
+    std::thread::scope(|scope| {
+        while !over.load(Ordering::Relaxed) {
+            if present.load(Ordering::Relaxed) >= VISITORS {
+                std::thread::sleep(FULL);
+            } else if is_ready(listener)
+                && let Some(visitor) = welcome(listener)
+            {
+                present.fetch_add(1, Ordering::Relaxed);
+                let thread = std::thread::Builder::new().name("tare-ctl".to_owned());
+                if thread.spawn_scoped(scope, || receive(visitor)).is_err() {
+                    // The connection is closed: who asked may ask again.
+                    present.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        }
+    });
 }
 
-/// Waits for a line or a visitor; whether there may be a visitor.
-fn wait(listener: &UnixListener, visitors: &[Visitor]) -> bool {
-    let has_room = visitors.len() < VISITORS;
-    let mut sockets = vec![PollFd::from_borrowed_fd(
-        listener.as_fd(),
-        if has_room { PollFlags::IN } else { PollFlags::empty() },
-    )];
-    sockets.extend(visitors.iter().map(|visitor| PollFd::new(&visitor.stream, PollFlags::IN)));
-    // Interrupted or failed: the next round looks again.
-    let _ = poll(&mut sockets, Some(&ROUND));
-    sockets[0].revents().contains(PollFlags::IN)
+/// Waits for a while until there is something to be read. Interrupted or failed: the next round looks again.
+fn is_ready(socket: &impl AsFd) -> bool {
+    let mut sockets = [PollFd::new(socket, PollFlags::IN)];
+    poll(&mut sockets, Some(&ROUND)).is_ok() && !sockets[0].revents().is_empty()
 }
 
 fn welcome(listener: &UnixListener) -> Option<Visitor> {
     let (stream, _) = listener.accept().ok()?;
     stream.set_nonblocking(true).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
-    Some(Visitor { stream, line: Vec::new() })
+    Some(Visitor { stream, line: Vec::new(), answered: 0 })
 }
 
 impl Visitor {
     /// Reads what is there and answers whole lines; whether it stays.
-    fn hear(&mut self, control: &Control, clock: HostClock) -> bool {
+    fn hear(&mut self, control: &JobControl, clock: HostClock) -> bool {
         let mut bytes = [0; LONGEST_LINE];
         match self.stream.read(&mut bytes) {
             Ok(0) => {
@@ -116,7 +144,7 @@ impl Visitor {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], control: &Control, clock: HostClock) -> bool {
+    fn take(&mut self, bytes: &[u8], control: &JobControl, clock: HostClock) -> bool {
         for byte in bytes {
             if *byte == b'\n' {
                 if !self.answer(control, clock) {
@@ -133,8 +161,9 @@ impl Visitor {
         true
     }
 
-    fn answer(&mut self, control: &Control, clock: HostClock) -> bool {
+    fn answer(&mut self, control: &JobControl, clock: HostClock) -> bool {
         let line = String::from_utf8_lossy(&self.line).into_owned();
+        self.answered += 1;
         self.say(&answer(&line, |command| control.ask(command, clock.now(), By::Socket)))
     }
 
@@ -173,8 +202,8 @@ mod tests {
     use crate::ctl::ask;
     use std::io::{BufRead, BufReader};
 
-    fn control() -> Arc<Control> {
-        let control = Control::default();
+    fn control() -> Arc<JobControl> {
+        let control = JobControl::default();
         control.on("set rate", "set rate RATE", |_, asked| match asked.rest.parse::<units::Rate>() {
             Ok(rate) => Ok(format!("rate {rate}")),
             Err(error) => Err(error.to_string()),
@@ -209,6 +238,39 @@ mod tests {
         assert!(!folder.join(SOCKET).exists());
         let gone = ask(&folder, "show").unwrap_err().to_string();
         assert!(gone.contains("is not under way"), "{gone}");
+    }
+
+    #[test]
+    fn who_is_answered_late_delays_nobody() {
+        let scratch = tempfile::tempdir().unwrap();
+        let control = control();
+        let (go, waits) = std::sync::mpsc::sync_channel(0);
+        let waits = std::sync::Mutex::new(waits);
+        control.on("slow", "slow", move |_, _| {
+            waits.lock().unwrap().recv().unwrap();
+            Ok("at last".to_owned())
+        });
+        let server = Server::start(scratch.path(), control, HostClock::monotonic()).unwrap();
+        let mut slow = UnixStream::connect(server.path()).unwrap();
+        slow.write_all(b"slow\n").unwrap();
+        assert_eq!(ask(scratch.path(), "set rate 2M").unwrap(), Ok("rate 2000000/s".to_owned()));
+        go.send(()).unwrap();
+        assert_eq!(BufReader::new(slow).lines().next().unwrap().unwrap(), "ok at last");
+    }
+
+    #[test]
+    fn who_says_nothing_makes_room() {
+        let scratch = tempfile::tempdir().unwrap();
+        let server = Server::start(scratch.path(), control(), HostClock::monotonic()).unwrap();
+        let silent: Vec<UnixStream> = (0..VISITORS)
+            .map(|_| {
+                let mut stream = UnixStream::connect(server.path()).unwrap();
+                stream.write_all(b"half a li").unwrap();
+                stream
+            })
+            .collect();
+        assert_eq!(ask(scratch.path(), "set rate 2M").unwrap(), Ok("rate 2000000/s".to_owned()));
+        drop(silent);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::reload::{Reloader, keep, understand};
 use super::rules_table::rules_table;
 use super::{Back, ForwardSetup, Full, RuleSource};
 use crate::ports;
-use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
+use crate::{Facts, Findings, Job, JobControl, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
 use filter::{CompileError, Firewall, Shared};
 use measure::packets::{PacketReport, PortReport};
@@ -139,7 +139,7 @@ impl Job for Forward {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         let Self { lanes, setup, shared, clock, .. } = *self;
@@ -205,7 +205,7 @@ pub(super) fn spawn(
 fn keeper(
     shared: Arc<Shared>,
     source: &RuleSource,
-    control: &Arc<Control>,
+    control: &Arc<JobControl>,
     clock: HostClock,
     alive: Arc<AtomicUsize>,
 ) -> Result<Option<std::thread::JoinHandle<()>>, PacketError> {
@@ -218,13 +218,13 @@ fn keeper(
     spawn("rules".to_owned(), move || keep(&reloader, &control, &clock, when, over)).map(Some)
 }
 
-fn findings(reports: &Mutex<Vec<PortReport>>, shared: Option<&Shared>, control: &Control) -> Findings {
+fn findings(reports: &Mutex<Vec<PortReport>>, shared: Option<&Shared>, control: &JobControl) -> Findings {
     let mut ports = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
     ports.sort_by(|a, b| (&a.role, a.queue).cmp(&(&b.role, b.queue)));
     let mut report = PacketReport {
         command: "forward".to_owned(),
         ports,
-        changes: control.changes(),
+        changes: control.conclude(),
         ..PacketReport::default()
     };
     if let Some(shared) = shared {
@@ -261,7 +261,7 @@ struct Runner {
     lane: Lane,
     record: Box<dyn Record + Send>,
     clock: HostClock,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
     end: Instant,
     /// End after so many frames.
     most: u64,

@@ -13,7 +13,7 @@ use super::job::{Alive, compiled, rule_notes, spawn, target};
 use super::reload::{Reloader, keep, understand};
 use super::rules_table::rules_table;
 use super::{Back, ForwardSetup};
-use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
+use crate::{Facts, Findings, Job, JobControl, MakeRecorders, PacketError, Running};
 use bpf::{BpfError, Link, XdpMode};
 use clock::{Clock, HostClock};
 use filter::xdp::{Loaded, Onward, Refusals, XdpError};
@@ -324,7 +324,7 @@ impl Job for KernelForward {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         let Self { kernel, setup, clock, .. } = *self;
@@ -380,7 +380,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn run(mut self, clock: &HostClock, control: &Control, end: Instant, most: u64) {
+    fn run(mut self, clock: &HostClock, control: &JobControl, end: Instant, most: u64) {
         let rules = locked(&self.kernel.there).loaded.firewall().rules().rules.len();
         let every = if rules > MANY { LOOK_AT_MANY } else { LOOK };
         let mut looked = std::time::Duration::ZERO;
@@ -439,10 +439,10 @@ const fn since(now: Hit, before: Hit) -> Hit {
     Hit { frames: now.frames - before.frames, bytes: now.bytes.saturating_sub(before.bytes) }
 }
 
-fn findings(kernel: &Kernel, has_rules: bool, control: &Control) -> Findings {
+fn findings(kernel: &Kernel, has_rules: bool, control: &JobControl) -> Findings {
     let mut report = PacketReport {
         command: "forward".to_owned(),
-        changes: control.changes(),
+        changes: control.conclude(),
         ports: vec![
             interface_report("in", &kernel.inward, &kernel.before.0, kernel.refused_back()),
             interface_report("out", &kernel.outward, &kernel.before.1, kernel.refused_there()),

@@ -3,7 +3,7 @@
 use super::batch::{Batch, MOST};
 use super::{Back, Full};
 use filter::{Action, Fields, View};
-use port::{For, Frame, Port, PortError};
+use port::{For, Frame, Passed, Port, PortError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Picos;
 
@@ -242,6 +242,12 @@ impl Way {
         if self.over {
             return Ok(());
         }
+        if full == Full::Wait
+            && (!self.judged || matches!(work, Work::Pass))
+            && let Some(passed) = from.pass_on(to, most.min(MOST))
+        {
+            return self.passed(passed, moved);
+        }
         let batch = &mut self.batch;
         let mut push = |frame: &Frame<'_>, moved: &mut Moved| {
             let whole = frame.data.len() == frame.length && batch.push(frame.data);
@@ -287,6 +293,22 @@ impl Way {
         };
         moved.arrived += self.arrived(received)?;
         Ok(())
+    }
+
+    /// Frames went on by themselves.
+    fn passed(&mut self, passed: Result<Passed, PortError>, moved: &mut Moved) -> Result<(), PortError> {
+        match passed {
+            Ok(passed) => {
+                moved.arrived += passed.arrived;
+                moved.forwarded += passed.forwarded;
+                moved.forwarded_bytes += passed.forwarded_bytes;
+                moved.too_long += passed.too_long;
+                moved.down += passed.down;
+                Ok(())
+            }
+            Err(PortError::Down { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn arrived(&mut self, received: Result<usize, PortError>) -> Result<u64, PortError> {

@@ -1,7 +1,7 @@
 //! Rules that are read again while frames pass: at a word (`tare ctl RUN reload`), at a signal, or every so
 //! often.
 
-use crate::{By, Control};
+use crate::{By, JobControl};
 use clock::Clock;
 use filter::Rules;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Reloader {
     ///
     /// # Errors
     /// What was wrong: the file cannot be read, or the line.
-    pub fn reload(&self, control: &Control, now: Instant, by: By) -> Result<String, String> {
+    pub fn reload(&self, control: &JobControl, now: Instant, by: By) -> Result<String, String> {
         let name = self.file.display().to_string();
         let changed = modified(&self.file);
         // Whatever comes of it, this version was seen: a faulty file is told of once.
@@ -75,7 +75,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 /// Watches for the signal and for changes of the file until `over`.
 pub fn keep<C: Clock>(
     reloader: &Reloader,
-    control: &Control,
+    control: &JobControl,
     clock: &C,
     (signal, every): (Option<Signal>, Option<Picos>),
     over: impl Fn() -> bool,
@@ -99,7 +99,7 @@ pub fn keep<C: Clock>(
 }
 
 /// `reload` is a word of the run.
-pub fn understand(reloader: &Arc<Reloader>, control: &Control) {
+pub fn understand(reloader: &Arc<Reloader>, control: &JobControl) {
     let reloader = reloader.clone();
     control.on("reload", "reload (read the rules again)", move |control, asked| {
         reloader.reload(control, asked.now, asked.by)

@@ -10,7 +10,7 @@
 
 use super::lane::{Lane, Moved, Work};
 use super::{Back, Full};
-use crate::{Control, PacketError};
+use crate::{JobControl, PacketError};
 use clock::{Clock, HostClock};
 use filter::{Action, Firewall, Rules, Shared};
 use measure::packets::{Cell, Column, Table};
@@ -93,7 +93,7 @@ pub fn lane_speed(
     shared: Option<&Arc<Shared>>,
     size: usize,
     length: Picos,
-    (clock, control): (&HostClock, &Control),
+    (clock, control): (&HostClock, &JobControl),
 ) -> Result<Speed, PacketError> {
     let firewall = shared.map(|shared| shared.firewall());
     let sources = sources(firewall.as_deref().map(Firewall::rules));
@@ -150,7 +150,7 @@ impl SpeedPlan {
     pub fn run(
         &self,
         clock: &HostClock,
-        control: &Arc<Control>,
+        control: &Arc<JobControl>,
         mut each: impl FnMut(&Moved),
     ) -> Result<Table, PacketError> {
         let shared = match &self.rules {
@@ -258,7 +258,7 @@ fn trial(
     threads: u32,
     size: usize,
     length: Picos,
-    (clock, control): (&HostClock, &Arc<Control>),
+    (clock, control): (&HostClock, &Arc<JobControl>),
 ) -> Result<Vec<Speed>, PacketError> {
     std::thread::scope(|scope| {
         let run = || lane_speed(shared, size, length, (clock, control));

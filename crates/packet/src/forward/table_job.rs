@@ -3,7 +3,7 @@
 use super::job::spawn;
 use super::lane::Moved;
 use super::speed::SpeedPlan;
-use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
+use crate::{Facts, Findings, Job, JobControl, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
 use measure::packets::{PacketReport, Table};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ impl Job for TableJob {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         let Self { plan, clock } = *self;

@@ -2,7 +2,7 @@
 //!
 //! Answers are no departures: they are counted in the notes and at the ports, not in the run's rate.
 
-use crate::control::Control;
+use crate::control::JobControl;
 use clock::{Clock, HostClock};
 use port::{For, Port, PortError};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Answered {
 /// The thread's state.
 pub struct Answers {
     pub clock: HostClock,
-    pub control: Arc<Control>,
+    pub control: Arc<JobControl>,
     pub from: Box<dyn Port>,
     pub to: Box<dyn Port>,
     pub until: Instant,

@@ -9,7 +9,7 @@ use super::spun::Spun;
 use super::timetable::{Pace, Timetable};
 use super::valve::Valve;
 use crate::PacketError;
-use crate::control::Control;
+use crate::control::JobControl;
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
 use crate::ports;
@@ -130,7 +130,7 @@ impl Job for PaceJob {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         let Self { settings, clock, input, output, valve, own, priority } = *self;
@@ -227,12 +227,12 @@ fn spawn(
 }
 
 /// Commands of the control socket.
-fn understand(control: &Control, marks: &Arc<Marks>, pace: &Pace, origin: Instant) {
+fn understand(control: &JobControl, marks: &Arc<Marks>, pace: &Pace, origin: Instant) {
     let known = marks.clone();
     control.on("mark", "mark [NUMBER]", move |control, asked| {
         if asked.rest.is_empty() {
             let number = known.ask();
-            control.changed(asked.now, "mark", "", &number.to_string(), asked.by);
+            control.marked(asked.now, &number.to_string(), asked.by)?;
             return Ok(format!("mark {number}: set; 'mark {number}' tells when all up to it has gone"));
         }
         let number = asked.rest.parse().ok();
@@ -254,10 +254,11 @@ fn understand(control: &Control, marks: &Arc<Marks>, pace: &Pace, origin: Instan
     let is_bits = matches!(pace, Pace::Bits { .. });
     control.on("set rate", "set rate RATE", move |control, asked| {
         let rate = rate_of(asked.rest, is_bits)?;
+        control.room_for(1)?;
         let change = control.change(Action::Rate(rate), asked.now)?;
         let to = if is_bits { bits(rate) } else { rate.to_string() };
         let mut known = now.lock().unwrap_or_else(PoisonError::into_inner);
-        control.changed(change.at, "rate", &known, &to, asked.by);
+        control.changed_from(&change, "rate", &known, &to, asked.by);
         known.clone_from(&to);
         Ok(format!("rate {to}"))
     });
@@ -265,9 +266,10 @@ fn understand(control: &Control, marks: &Arc<Marks>, pace: &Pace, origin: Instan
     control.on("resume", "resume", |control, asked| switch(control, asked, Action::Resume, "goes on"));
 }
 
-fn switch(control: &Control, asked: &crate::Asked<'_>, to: Action, word: &str) -> crate::Answer {
+fn switch(control: &JobControl, asked: &crate::ControlCommand<'_>, to: Action, word: &str) -> crate::Answer {
+    control.room_for(1)?;
     let change = control.change(to, asked.now)?;
-    control.changed(change.at, "pace", "", word, asked.by);
+    control.changed_from(&change, "pace", "", word, asked.by);
     Ok(word.to_owned())
 }
 
@@ -334,7 +336,7 @@ fn handed_over(output: &port::About, precision: Picos) -> Stamping {
 
 #[allow(clippy::too_many_arguments)]
 fn findings(
-    control: &Control,
+    control: &JobControl,
     outward: Option<Left<Outcomes>>,
     answered: Option<Left<Answered>>,
     valve_refused: &Option<String>,
@@ -362,7 +364,7 @@ fn findings(
     findings.report = PacketReport {
         ports: vec![in_port, out_port],
         gaps: (out.gaps.count() > 0).then(|| out.gaps.report(&stamping)),
-        changes: control.changes(),
+        changes: control.conclude(),
         ..PacketReport::default()
     };
     findings.notes = notes(&out, &back, valve_refused, lost);

@@ -116,6 +116,13 @@ impl Launched {
     fn departed(&mut self, passage: &mut Passage, report: &Departed) {
         let Some((due, bytes)) = self.under_way.pop_front() else { return };
         self.told += 1;
+        if report.missed {
+            // The port has counted it where it was lost.
+            passage.outcomes.gaps.pause();
+            self.last = self.last.max(due);
+            let cause = if report.into_nothing { Cause::LinkDown } else { Cause::PortLate };
+            return passage.is_lost(due, self.last, cause);
+        }
         let sent = self.own.instant(report.start) + report.rest;
         self.last = self.last.max(sent);
         if report.into_nothing {

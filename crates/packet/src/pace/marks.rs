@@ -1,7 +1,7 @@
 //! Marks: "all up to here has gone", readable while the run goes on.
 //!
 //! ```text
-//!   ctl mark ─► asked ─► the thread has taken everything that IN had ─► placed behind frame n ─► n has left: gone, at …
+//!   ctl mark ─► asked ─► the thread has taken all that IN had ─► placed behind frame n ─► n has left: gone
 //! ```
 //!
 //! A mark is placed once IN is empty: then all that the host sent before it was asked for is before it.

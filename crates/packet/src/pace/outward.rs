@@ -10,7 +10,7 @@ use super::queue::Queue;
 use super::quota::Quota;
 use super::timetable::Timetable;
 use super::valve::Valve;
-use crate::control::Control;
+use crate::control::JobControl;
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested};
 use port::{For, Port, PortError};
@@ -105,7 +105,7 @@ pub struct Round {
 /// What the thread is made with.
 pub struct PassageSetup {
     pub clock: HostClock,
-    pub control: Arc<Control>,
+    pub control: Arc<JobControl>,
     pub marks: Arc<Marks>,
     pub from: Box<dyn Port>,
     pub to: Box<dyn Port>,
@@ -118,7 +118,7 @@ pub struct PassageSetup {
 /// Both ends and what is between them.
 pub struct Passage {
     pub clock: HostClock,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
     marks: Arc<Marks>,
     pub from: Box<dyn Port>,
     pub to: Box<dyn Port>,
@@ -294,7 +294,7 @@ impl Passage {
             Action::Pause => self.pause(true),
             Action::Resume => self.pause(false),
             // Refused where it was asked for.
-            Action::Max | Action::Size(_) => {}
+            Action::RateOf { .. } | Action::Max | Action::Look(_) => {}
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{PacketError, lists};
 use clock::HostClock;
 use plan::packets::pace::PacePlan;
 use plan::packets::send;
-use port::{Address, Kind};
+use port::{Address, PortKind};
 use std::path::Path;
 use std::sync::Arc;
 use units::{Picos, Rate};
@@ -52,7 +52,7 @@ impl PaceJob {
 /// What a host's stack sends begins with ARP, which is no datagram of a socket.
 fn carries_frames(end: &str, port: &Address) -> Result<(), PacketError> {
     match port.innermost().kind() {
-        Kind::Udp => Err(PacketError::Wrong(format!(
+        PortKind::Udp => Err(PacketError::Wrong(format!(
             "{end}: {port}: a socket carries payloads of UDP alone, and a host's stack sends more than that; name an interface, such as packet:eth0"
         ))),
         _ => Ok(()),
@@ -83,9 +83,7 @@ fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, Pa
             let share = u128::from(speed) * u128::from(*millionths) / 1_000_000;
             bits(u64::try_from(share).unwrap_or(u64::MAX).max(1), ON_WIRE)
         }
-        send::Pace::Max | send::Pace::Gaps(_) | send::Pace::Replay { .. } => {
-            Err(PacketError::Wrong("--rate: live frames need a pace".to_owned()))
-        }
+        _ => Err(PacketError::Wrong("--rate: live frames need a pace".to_owned())),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Each call holds a lock; waiting does not.
 
+use port::StampClock;
 use port::{About, Counters, Departed, For, Frame, Instruction, OwnTime, Port, PortError, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, OwnedFd};
@@ -125,6 +126,10 @@ impl Port for Shared {
 
     fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
         self.lock().own_time()
+    }
+
+    fn stamp_clock(&mut self) -> Option<StampClock> {
+        self.lock().stamp_clock()
     }
 
     fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {

@@ -3,7 +3,7 @@
 //! ```text
 //!   arrived:  a       b c                       d
 //!             │       ├─┘ ┐                     │
-//!   leaves:   a───gap───b───gap───c             d───gap─── …       due = max(arrived, due before + gap behind it)
+//!   leaves:   a───gap───b───gap───c             d───gap─── …    due = max(arrived, due before + gap behind it)
 //! ```
 //!
 //! The gap behind a frame is even, one of a list, or what the frame takes at a given rate of bits. Gaps that

@@ -5,10 +5,9 @@
 
 use super::neighbour::{Heard, answer, heard, question};
 use super::receive::Sent;
-use crate::{Control, PacketError};
+use crate::{JobControl, PacketError};
 use clock::{Clock, HostClock};
-use plan::packets::frames::FrameSource;
-use plan::packets::send::SendPlan;
+use plan::packets::frames::{FrameSource, Frames};
 use port::{About, Address, For, Port, PortError, Wish};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -36,16 +35,25 @@ pub struct LinkAddresses {
     pub notes: Vec<String>,
 }
 
-/// Addresses of Ethernet that the plan does not have: ours from the interface, theirs by asking.
+/// Who answered for which address.
+pub type Known = BTreeMap<IpAddr, Mac>;
+
+/// Addresses of Ethernet that the plan does not have: ours from the interface, theirs by asking. Those that are
+/// `known` are not asked for again. `by` is how the user can give one.
 ///
 /// # Errors
 /// `Unreachable` if nobody answers.
-pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<LinkAddresses, PacketError> {
-    let FrameSource::Made { spec, macs } = plan.look.source() else { return Ok(LinkAddresses::default()) };
+pub fn addresses(
+    look: &Frames,
+    about: &About,
+    clock: HostClock,
+    known: &mut Known,
+    by: &str,
+) -> Result<LinkAddresses, PacketError> {
+    let FrameSource::Made { spec, macs } = look.source() else { return Ok(LinkAddresses::default()) };
     let mut found = LinkAddresses { source: about.mac.map(Mac), ..LinkAddresses::default() };
     found.destinations = vec![None; spec.streams.len()];
     let Some(beside) = about.beside() else { return Ok(found) };
-    let mut known: BTreeMap<IpAddr, Mac> = BTreeMap::new();
     for (stream, (look, given)) in spec.streams.iter().zip(macs).enumerate() {
         let (Some((source, target)), false) = (ends(look), given.has_destination) else { continue };
         if is_group(target) {
@@ -59,7 +67,8 @@ pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<Lin
                 first.ok_or_else(|| PacketError::Wrong("no address was asked for".to_owned()))?
             }
             None => {
-                let mac = resolve(&beside, found.source.unwrap_or_default(), source, target, clock)?;
+                let answer = resolve(&beside, found.source.unwrap_or_default(), source, target, clock)?;
+                let mac = answer.ok_or_else(|| unanswered(beside.place(), target, by))?;
                 found.notes.push(format!("{target} is at {mac}, by its own reply"));
                 known.insert(target, mac);
                 mac
@@ -98,14 +107,14 @@ fn group_mac(address: IpAddr) -> Mac {
     }
 }
 
-/// Asks for the hardware address of `target` until somebody answers.
+/// Asks for the hardware address of `target` until somebody answers; `None` if nobody does.
 fn resolve(
     beside: &Address,
     mac: Mac,
     source: IpAddr,
     target: IpAddr,
     clock: HostClock,
-) -> Result<Mac, PacketError> {
+) -> Result<Option<Mac>, PacketError> {
     let mut port = port::open(beside, &Wish::default())?;
     let frame = question(source, mac, target).ok_or_else(|| {
         PacketError::Wrong(format!(
@@ -122,19 +131,21 @@ fn resolve(
                 Some(Heard::Is { address, mac }) if address == target => found = Some(mac),
                 _ => {}
             })?;
-            if let Some(found) = found {
+            if found.is_some() {
                 return Ok(found);
             }
         }
     }
+    Ok(None)
+}
+
+fn unanswered(interface: &str, target: IpAddr, by: &str) -> PacketError {
     let asked = if target.is_ipv4() { "ARP" } else { "neighbour discovery" };
-    let interface = beside.place();
-    Err(PacketError::Unreachable(format!(
+    PacketError::Unreachable(format!(
         "no host on {interface} replied for {target} ({asked}, {ASKED} requests in {}): give its MAC address \
-         by --dst-mac (-m), \
-         or that of the next router if the destination is behind one",
+         by {by}, or that of the next router if the destination is behind one",
         APART.saturating_mul(ASKED.into())
-    )))
+    ))
 }
 
 fn send(port: &mut dyn Port, frame: &[u8]) -> Result<(), PortError> {
@@ -178,7 +189,7 @@ impl Answering {
     }
 
     /// Answers on a thread of its own until the run is over.
-    pub fn start(mut self, control: Arc<Control>, sent: Arc<Sent>) -> std::io::Result<Answered> {
+    pub fn start(mut self, control: Arc<JobControl>, sent: Arc<Sent>) -> std::io::Result<Answered> {
         let answered = Answered(self.answered.clone());
         std::thread::Builder::new().name("tare-answer".to_owned()).spawn(move || {
             while !control.stops() && !sent.is_over() {
@@ -230,5 +241,20 @@ fn sources(stream: &StreamSpec) -> Vec<IpAddr> {
             let count = (last - first).min(u128::from(MOST_ANSWERED));
             (0..=count).map(|i| as_address(first + i)).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_answer_is_told_with_the_way_to_give_its_address() {
+        let target = IpAddr::from([198, 18, 0, 9]);
+        let told = unanswered("veth0", target, "dst-mac=").to_string();
+        assert!(
+            told.contains("198.18.0.9 (ARP, 5 requests in 1s): give its MAC address by dst-mac=, or"),
+            "{told}"
+        );
     }
 }

@@ -4,7 +4,8 @@
 //! ```text
 //!        even   due(n) = floor(n · per / events)
 //!        burst  due(n) = floor(⌊n / size⌋ · size · per / events)
-//!        cycle  due(n) = ⌊n / length⌋ · total + starts[n mod length]         gap lists, replay
+//!        cycle  due(n) = ⌊n / length⌋ · total + starts[n mod length]      gap lists, replay
+//!        shaped due(n) as `schedule` has it                               ramps, steps, stages, sines, Poisson
 //!
 //!  stretch i:   from ≤ due < from of the next;   due(n) = from + pattern(n − base) − pattern(first − base)
 //!  paused:      no departures; what was due moves behind the pause
@@ -13,12 +14,13 @@
 //! How many departures lie before a change is computed, not counted: each share knows it without asking the
 //! others.
 
+use super::shaped::Shaped;
 use schedule::{Schedule, Share};
 use std::sync::Arc;
 use units::{Departure, Instant, Picos, Rate};
 
 /// The shape of a load, from its own beginning.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     Even(Rate),
     /// `size` frames at once, each `size` gaps.
@@ -27,15 +29,18 @@ pub enum Pattern {
         size: u64,
     },
     Cycle(Cycle),
+    Shaped(Shaped),
 }
 
 /// Times that repeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Offsets from the beginning of the cycle; never descending, the first is 0.
+    /// Offsets from the beginning of the cycle; never descending.
     starts: Arc<[u64]>,
     /// Length of the cycle in picoseconds, at least the last start.
     total: u64,
+    /// Others have departures of the same recording: times count from its beginning, not from the first here.
+    is_part: bool,
 }
 
 impl Cycle {
@@ -48,7 +53,7 @@ impl Cycle {
             starts.push(sum);
             sum = sum.checked_add(gap.as_picos())?;
         }
-        (sum > 0).then(|| Self { starts: starts.into(), total: sum })
+        (sum > 0).then(|| Self { starts: starts.into(), total: sum, is_part: false })
     }
 
     /// Departures at these offsets; `total` after the first the whole begins again.
@@ -56,7 +61,15 @@ impl Cycle {
         let starts: Vec<u64> = starts.into_iter().map(Picos::as_picos).collect();
         let (first, last) = (*starts.first()?, *starts.last()?);
         let is_ordered = first == 0 && starts.is_sorted() && last <= total.as_picos() && !total.is_zero();
-        is_ordered.then(|| Self { starts: starts.into(), total: total.as_picos() })
+        is_ordered.then(|| Self { starts: starts.into(), total: total.as_picos(), is_part: false })
+    }
+
+    /// Some of the departures of a cycle of that length: the first need not be at its beginning.
+    pub fn of_part(starts: Vec<Picos>, total: Picos) -> Option<Self> {
+        let starts: Vec<u64> = starts.into_iter().map(Picos::as_picos).collect();
+        let last = *starts.last()?;
+        let is_ordered = starts.is_sorted() && last <= total.as_picos() && !total.is_zero();
+        is_ordered.then(|| Self { starts: starts.into(), total: total.as_picos(), is_part: true })
     }
 
     /// The gaps: number n is between departures n and n + 1.
@@ -102,16 +115,18 @@ impl Pattern {
             Self::Even(rate) => rate.due(n),
             Self::Bursts { rate, size } => rate.due(n / size * size),
             Self::Cycle(cycle) => cycle.due(n),
+            Self::Shaped(shaped) => shaped.due(n),
         }
     }
 
-    /// Departures with an offset strictly before `end`.
-    pub fn before(&self, end: Picos) -> u64 {
+    /// Departures with an offset strictly before `end`; `most` are enough.
+    pub fn before(&self, end: Picos, most: u64) -> u64 {
         match self {
             Self::Even(rate) => rate.events_before(end),
             // A burst has begun when its first departure is due.
             Self::Bursts { rate, size } => rate.events_before(end).div_ceil(*size).saturating_mul(*size),
             Self::Cycle(cycle) => cycle.before(end),
+            Self::Shaped(shaped) => shaped.before(end, most),
         }
     }
 
@@ -121,6 +136,16 @@ impl Pattern {
         match self {
             Self::Even(rate) | Self::Bursts { rate, .. } => Some(rate.due(frames)),
             Self::Cycle(cycle) => Some(cycle.due(frames)).filter(|_| cycle.total > 1),
+            Self::Shaped(shaped) if shaped.is_drawn() => None,
+            Self::Shaped(shaped) => Some(shaped.due(frames)).filter(|due| *due < Picos::MAX),
+        }
+    }
+
+    /// How long it lasts where it ends by itself.
+    pub fn whole(&self) -> Option<Picos> {
+        match self {
+            Self::Shaped(shaped) => shaped.length(),
+            _ => None,
         }
     }
 
@@ -128,7 +153,23 @@ impl Pattern {
     pub fn gap(&self) -> Option<Picos> {
         match self {
             Self::Even(rate) => Some(rate.gap()),
-            Self::Bursts { .. } | Self::Cycle(_) => None,
+            Self::Bursts { .. } | Self::Cycle(_) | Self::Shaped(_) => None,
+        }
+    }
+
+    /// The gap by which threads decide how to wait: the one that there is, or that at the highest rate.
+    pub fn waiting_gap(&self) -> Option<Picos> {
+        match self {
+            Self::Shaped(shaped) => shaped.smallest_gap(),
+            _ => self.gap(),
+        }
+    }
+
+    /// The rate, if there is one that can be set.
+    pub const fn rate(&self) -> Option<Rate> {
+        match self {
+            Self::Even(rate) | Self::Bursts { rate, .. } => Some(*rate),
+            Self::Cycle(_) | Self::Shaped(_) => None,
         }
     }
 
@@ -137,13 +178,18 @@ impl Pattern {
         match self {
             Self::Even(_) => Some(Self::Even(rate)),
             Self::Bursts { size, .. } => Some(Self::Bursts { rate, size: *size }),
-            Self::Cycle(_) => None,
+            Self::Cycle(_) | Self::Shaped(_) => None,
         }
     }
 
     /// The number from which a stretch that begins with departure `first` counts: lists go on where they were.
     fn base(&self, first: u64) -> u64 {
-        if matches!(self, Self::Cycle(_)) { 0 } else { first }
+        if matches!(self, Self::Cycle(_) | Self::Shaped(_)) { 0 } else { first }
+    }
+
+    /// Whether a total costs as many draws as there are departures.
+    const fn is_drawn(&self) -> bool {
+        matches!(self, Self::Shaped(shaped) if shaped.is_drawn())
     }
 }
 
@@ -155,27 +201,48 @@ struct Stretch {
     first: u64,
     pattern: Pattern,
     is_paused: bool,
+    /// Where departure `first` is in the pattern.
+    begun: Picos,
 }
 
 impl Stretch {
-    fn due(&self, n: u64) -> Picos {
-        let base = self.pattern.base(self.first);
-        let offset = match self.pattern.due(n - base) {
-            Picos::MAX => return Picos::MAX,
-            due => due - self.pattern.due(self.first - base),
+    fn new(from: Picos, first: u64, pattern: Pattern, is_paused: bool) -> Self {
+        let begun = pattern.due(first - pattern.base(first));
+        Self { from, first, pattern, is_paused, begun }
+    }
+
+    /// The same where others share the times: where the pattern is then does not depend on who has which
+    /// departure.
+    fn in_step(self, before: Option<&Self>) -> Self {
+        if !matches!(&self.pattern, Pattern::Cycle(cycle) if cycle.is_part) {
+            return self;
+        }
+        let begun = match before {
+            None => Picos::ZERO,
+            Some(before) if before.is_paused => before.begun,
+            Some(before) => before.begun + (self.from - before.from),
         };
-        if self.is_paused { Picos::MAX } else { self.from + offset }
+        Self { begun, ..self }
+    }
+
+    fn due(&self, n: u64) -> Picos {
+        if self.is_paused {
+            return Picos::MAX;
+        }
+        match self.pattern.due(n - self.pattern.base(self.first)) {
+            Picos::MAX => Picos::MAX,
+            due => self.from + (due - self.begun),
+        }
     }
 
     /// Departures of the whole load due strictly before `end`, if this is the last stretch that begins before
     /// it.
-    fn before(&self, end: Picos) -> u64 {
+    fn before(&self, end: Picos, most: u64) -> u64 {
         if self.is_paused || end <= self.from {
             return self.first;
         }
         let base = self.pattern.base(self.first);
-        let begun = self.pattern.due(self.first - base);
-        base.saturating_add(self.pattern.before((end - self.from) + begun)).max(self.first)
+        base.saturating_add(self.pattern.before((end - self.from) + self.begun, most)).max(self.first)
     }
 }
 
@@ -193,13 +260,15 @@ pub struct Departures {
     stretches: Vec<Stretch>,
     origin: Instant,
     end: Picos,
-    frames: u64,
+    pub(super) frames: u64,
     stride: u64,
     next: u64,
     /// The first number that is not sent any more.
     total: u64,
     /// Due time of `next`, kept for even gaps so that it need not be divided out each time.
     step: Option<Step>,
+    /// Due time of `next` where it is no even one.
+    ahead: Picos,
 }
 
 /// Even gaps, one after another, with the remainder carried: the same as `floor(n · per / events)`.
@@ -240,17 +309,20 @@ impl Departures {
     pub fn new(pattern: Pattern, ends: Ends, origin: Instant, share: Share) -> Self {
         // Nothing is due at `Instant::FAR`: that means never.
         let end = ends.after.unwrap_or(Picos::MAX).min(Instant::FAR.since(origin));
-        let stretches = vec![Stretch { from: Picos::ZERO, first: 0, pattern, is_paused: false }];
+        let stretches = vec![Stretch::new(Picos::ZERO, 0, pattern, false).in_step(None)];
         let (next, stride) = (share.index().into(), share.of().into());
         let frames = ends.frames.unwrap_or(u64::MAX);
-        let mut all = Self { stretches, origin, end, frames, stride, next, total: 0, step: None };
+        let ahead = Picos::MAX;
+        let mut all = Self { stretches, origin, end, frames, stride, next, total: 0, step: None, ahead };
         all.settle();
         all
     }
 
     /// What follows from the stretches and from where the share is.
     fn settle(&mut self) {
-        self.total = self.before(self.end).min(self.frames);
+        // What is drawn ends where it is due too late.
+        let is_drawn = self.last().pattern.is_drawn();
+        self.total = if is_drawn { self.frames } else { self.before(self.end).min(self.frames) };
         let last = self.last();
         self.step = match last.pattern {
             Pattern::Even(rate) if !last.is_paused && self.next >= last.first => {
@@ -258,6 +330,14 @@ impl Departures {
             }
             _ => None,
         };
+        self.look_ahead();
+    }
+
+    #[inline]
+    fn look_ahead(&mut self) {
+        if self.step.is_none() {
+            self.ahead = if self.next < self.total { self.due(self.next) } else { Picos::MAX };
+        }
     }
 
     /// From `at` on the load has this rate.
@@ -266,20 +346,25 @@ impl Departures {
     /// The gaps are from a file: there is no rate.
     pub fn set_rate(&mut self, at: Instant, rate: Rate) -> Result<(), NoRate> {
         let pattern = self.last().pattern.at_rate(rate).ok_or(NoRate)?;
-        self.turn(at, |stretch| stretch.pattern = pattern);
+        self.turn(at, pattern, self.last().is_paused);
         Ok(())
     }
 
     pub fn pause(&mut self, at: Instant) {
-        self.turn(at, |stretch| stretch.is_paused = true);
+        self.turn(at, self.last().pattern.clone(), true);
     }
 
     pub fn resume(&mut self, at: Instant) {
-        self.turn(at, |stretch| stretch.is_paused = false);
+        self.turn(at, self.last().pattern.clone(), false);
     }
 
     pub fn is_paused(&self) -> bool {
         self.last().is_paused
+    }
+
+    /// The shape of the load now.
+    pub fn pattern(&self) -> &Pattern {
+        &self.last().pattern
     }
 
     /// The number of the first departure from `at` on.
@@ -287,11 +372,10 @@ impl Departures {
         self.before(at.since(self.origin))
     }
 
-    fn turn(&mut self, at: Instant, change: impl FnOnce(&mut Stretch)) {
+    fn turn(&mut self, at: Instant, pattern: Pattern, is_paused: bool) {
         let from = at.since(self.origin).max(self.last().from);
         let first = self.before(from);
-        let mut stretch = Stretch { from, first, ..self.last().clone() };
-        change(&mut stretch);
+        let stretch = Stretch::new(from, first, pattern, is_paused).in_step(self.stretches.last());
         self.stretches.push(stretch);
         self.settle();
     }
@@ -311,14 +395,18 @@ impl Departures {
     /// When the next departure of this share is due.
     #[inline]
     pub fn peek(&self) -> Option<Instant> {
-        (self.next < self.total).then(|| self.origin + self.next_due())
+        if self.next >= self.total {
+            return None;
+        }
+        let due = self.next_due();
+        (due < self.end).then(|| self.origin + due)
     }
 
     #[inline]
     fn next_due(&self) -> Picos {
         match &self.step {
             Some(step) => Picos::from_picos(step.due),
-            None => self.due(self.next),
+            None => self.ahead,
         }
     }
 
@@ -330,21 +418,32 @@ impl Departures {
         match &mut self.step {
             Some(step) => step.advance(),
             None if may_reach_it => self.settle(),
-            None => {}
+            None => self.look_ahead(),
         }
     }
 
     /// Departures of this share that are due strictly before `end`, drawn or not.
     pub fn due_before(&self, end: Instant) -> u64 {
-        let passed = self.before(end.since(self.origin)).min(self.total);
+        let passed = self.passed(end);
         let index = self.next % self.stride;
         passed.saturating_sub(index).div_ceil(self.stride)
+    }
+
+    /// Departures of the whole load due strictly before `end`, and before its own end.
+    pub fn passed(&self, end: Instant) -> u64 {
+        self.before(end.since(self.origin).min(self.end)).min(self.total)
     }
 
     /// When the last departure of the whole load is due; `None` if there is none, or no end.
     pub fn last_due(&self) -> Option<Instant> {
         let last = self.total.checked_sub(1).filter(|_| self.total < u64::MAX)?;
         Some(self.origin + self.due(last))
+    }
+
+    /// When departure n of the whole load is due.
+    pub fn due_of(&self, n: u64) -> Option<Instant> {
+        let due = if n < self.total { self.due(n) } else { return None };
+        (due < self.end).then(|| self.origin + due)
     }
 
     /// Departures of the whole load.
@@ -366,14 +465,14 @@ impl Departures {
 
     /// Departures of the whole load due strictly before `end`.
     fn before(&self, end: Picos) -> u64 {
-        self.stretch(|stretch| stretch.from < end).before(end)
+        self.stretch(|stretch| stretch.from < end).before(end, self.frames)
     }
 }
 
 /// The gaps are given one by one: there is no rate to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the gaps of this run are given one by one, so it has no rate to be set; pause, resume and set size work"
+    "this load takes its gaps from a list or a shape, so its rate cannot be set; pause, resume and set size work"
 )]
 pub struct NoRate;
 
@@ -387,7 +486,7 @@ impl Schedule for Departures {
     }
 
     fn skip_before(&mut self, end: Instant) -> u64 {
-        let passed = self.before(end.since(self.origin)).min(self.total);
+        let passed = self.passed(end);
         let dropped = passed.saturating_sub(self.next).div_ceil(self.stride);
         self.next = self.next.saturating_add(dropped.saturating_mul(self.stride));
         self.settle();

@@ -3,13 +3,15 @@
 //! Threads take frame numbers in blocks from one counter, so that together they send each number once.
 
 use super::outlet::{Timer, Wall};
+use super::scripted;
 use super::sender::{SenderContext, SenderReport};
+use super::streams::Due;
 use crate::control::NAP;
 use port::PortError;
 use schedule::{Action, LoadChange};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{Instant, Picos};
+use units::{Departure, Instant, Picos};
 
 /// Frame numbers that a thread takes at once.
 const BLOCK: u64 = 4_096;
@@ -19,6 +21,13 @@ const MOST: usize = 1_024;
 const FULL: Picos = Picos::from_millis(1);
 /// At the end there is so much time for what was taken.
 const GRACE: Picos = Picos::from_millis(50);
+
+/// A recording that has not been read so far is asked again after this.
+const UNREAD: Picos = Picos::from_micros(200);
+
+const fn due_at(seq: u64, due: Instant) -> Due {
+    Due { departure: Departure { seq, due }, of: None }
+}
 
 /// The next frame number of all threads.
 #[derive(Debug)]
@@ -63,7 +72,8 @@ pub struct Flood<T> {
 
 impl<T: Timer> Flood<T> {
     pub fn new(context: SenderContext, setup: FloodSetup<T>) -> Self {
-        let most = context.port.about().can.batch.clamp(1, MOST);
+        let most = if context.looks.has_script() { scripted::MOST } else { MOST };
+        let most = context.port.about().can.batch.clamp(1, most);
         let (block, next_change) = ((0, 0), None);
         Self { context, setup, most, block, next_change, seen: 0, is_paused: false }
     }
@@ -104,10 +114,18 @@ impl<T: Timer> Flood<T> {
     fn send(&mut self, now: Instant, wall: Wall) {
         let (first, end) = self.block;
         let count = (end - first).min(self.most as u64) as usize;
+        if !self.context.looks.hold(first, first + count as u64 - 1) {
+            self.context.looks.waits();
+            return self.setup.timer.sleep_until(now + UNREAD);
+        }
+        let count = match self.context.looks.has_script() {
+            true => self.prepare(count, |seq| due_at(seq, now)),
+            false => count,
+        };
         let (looks, times) = (&self.context.looks, wall.times(now, now));
         let (mut seq, mut bytes) = (first, 0);
         let taken = self.context.port.transmit(count, &mut |slot| {
-            let length = looks.of(seq).write(seq, times, slot.data, slot.mark);
+            let length = looks.write(&due_at(seq, now), times, slot.data, slot.mark);
             slot.length = length;
             seq += 1;
             bytes += length as u64;
@@ -121,6 +139,13 @@ impl<T: Timer> Flood<T> {
             }
             Err(error) => self.failed(&error, now),
         }
+    }
+
+    /// How many of the next frames a script has made ready.
+    fn prepare(&mut self, count: usize, due: impl Fn(u64) -> Due) -> usize {
+        let first = self.block.0;
+        let due: Vec<Due> = (first..first + count as u64).map(due).collect();
+        self.context.prepare(&due, &self.setup.timer)
     }
 
     /// How many of the call had left before it failed, the port knows. The others stay; while a link is down
@@ -153,8 +178,11 @@ impl<T: Timer> Flood<T> {
                 Action::Pause => self.is_paused = true,
                 Action::Resume => self.is_paused = false,
                 // Refused where it was asked for.
-                Action::Rate(_) | Action::Max => {}
-                Action::Size(size) => self.context.resize(self.block.0, size),
+                Action::Rate(_) | Action::RateOf { .. } | Action::Max => {}
+                Action::Look(number) => {
+                    self.context.change_look(self.block.0, number);
+                    self.context.control.holds_from(&change, self.block.0);
+                }
             }
         }
     }

@@ -5,32 +5,41 @@
 //! SendPlan ─ prepare ─► ports open, frames made, rate known ─ crew ─► a thread for each queue ─► findings
 //! ```
 
+mod by_stream;
 mod crew;
 mod findings;
 mod prepare;
+mod sides;
 
-use super::answer::Answering;
+use super::answer::{Answering, Known};
 use super::departures::{Ends, Pattern};
 use super::machine::Crowded;
-use super::outlet::Sizes;
+use super::outlet::Prepared;
 use super::receive::{self, Reading, Sent};
-use super::sender::{Progress, SenderReport};
-use super::steer::{self, State, Steering};
+use super::scripted::Scripted;
+use super::sender::{self, Progress, SenderReport};
+use super::socket;
+use super::source;
+use super::steer::{self, Made, State, Steering};
+use super::streams::{self, StreamPattern};
+use super::tape::{Ready, Tape, TapeReport, TapeSetup};
 use super::words;
 use crate::job::{Facts, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
-use crate::{Control, PacketError};
+use crate::{JobControl, PacketError};
 use clock::priority::Grant;
 use clock::{Clock, HostClock};
 use crew::{after, spawn};
 use findings::{Handed, findings, reading_ns};
 use measure::gap_meter::Requested;
-use measure::packets::PortTime;
+use measure::packets::{Change, PortTime};
 use plan::Spin;
-use plan::packets::send::SendPlan;
+use plan::packets::send::{Pace, SendPlan};
 use port::{About, Port};
+use sides::SideJob;
+pub(super) use sides::none_of;
 use std::sync::{Arc, Mutex, mpsc};
-use units::{Picos, Rate};
+use units::{Instant, Picos, Rate};
 use wire::Template;
 use wire::template::Spec;
 
@@ -46,9 +55,21 @@ pub struct SendJob {
     ports: Vec<Box<dyn Port>>,
     receiver: Option<Box<dyn Port>>,
     answering: Option<Answering>,
+    /// One for each queue, or none.
+    scripts: Vec<Scripted>,
     template: Arc<Template>,
     spec: Option<Spec>,
+    /// Who answered for which address.
+    known: Known,
+    /// A recording whose clients and servers leave by two ports.
+    sides: Vec<SideJob>,
+    /// A recording that is read while it is sent.
+    tape: Option<TapeSetup>,
+    /// What was chosen of how frames come about: what, what it is, why.
+    choices: Vec<(String, String, String)>,
+    /// The one load; `None` as fast as it goes, or of several streams.
     pattern: Option<Pattern>,
+    streams: Vec<StreamPattern>,
     rate: Option<Rate>,
     ends: Ends,
     line_bps: Option<u64>,
@@ -62,6 +83,13 @@ pub struct SendJob {
     own: Option<OwnClock>,
 }
 
+/// Recordings that are being read, and what will be known of them.
+struct Started {
+    /// For each port.
+    tapes: Vec<Option<Tape>>,
+    reads: Vec<Arc<TapeReport>>,
+}
+
 impl SendJob {
     /// A sentence where gaps are only as exact as a timer, and nobody asked for that.
     fn asleep(&self) -> Option<String> {
@@ -73,7 +101,23 @@ impl SendJob {
 
     /// Why threads do not spin although they would.
     fn idle(&self) -> Option<&Crowded> {
-        self.crowded.as_ref().filter(|_| self.plan.spin == Spin::Auto && self.pattern.is_some())
+        self.crowded.as_ref().filter(|_| self.plan.spin == Spin::Auto && self.is_timed())
+    }
+
+    /// Whether frames have due times.
+    fn is_timed(&self) -> bool {
+        let has_tape = self.tape.as_ref().is_some_and(|tape| tape.speed.is_some());
+        self.pattern.is_some() || !self.streams.is_empty() || has_tape
+    }
+
+    /// Streams that figures are kept for. (Each frame of a capture is one to its template.)
+    fn stream_count(&self) -> usize {
+        if self.spec.is_some() { self.template.streams().len() } else { 1 }
+    }
+
+    /// What leaves later than this is late, where gaps differ: as an even load's 99th percentile may be.
+    fn late_gap(&self) -> Option<Picos> {
+        streams::late_gap(self.pattern.as_ref(), &self.streams)
     }
 
     fn time(&self) -> Option<PortTime> {
@@ -83,6 +127,13 @@ impl SendJob {
     /// How long the run will be, where that is known.
     fn length(&self) -> Option<Picos> {
         let by_count = match (&self.pattern, self.ends.frames) {
+            (None, _) if !self.streams.is_empty() => {
+                let ends: Option<Vec<Picos>> = self.streams.iter().map(StreamPattern::end).collect();
+                return [ends.and_then(|ends| ends.into_iter().max()), self.ends.after]
+                    .into_iter()
+                    .flatten()
+                    .min();
+            }
             (Some(pattern), Some(frames)) => pattern.length(frames),
             (None, Some(_)) => return None,
             (_, None) => None,
@@ -90,13 +141,20 @@ impl SendJob {
         [by_count, self.ends.after].into_iter().flatten().min()
     }
 
-    fn steering(&mut self, progress: &[Arc<Progress>], sizes: &Arc<Sizes>) -> Steering {
+    fn steering(
+        &mut self,
+        progress: &[Arc<Progress>],
+        prepared: &Arc<Prepared>,
+        all_sent: &Arc<Sent>,
+    ) -> Steering {
         let is_made_by_port = self.ports[0].offload().is_some();
         let can_turn = matches!(self.pattern, Some(Pattern::Even(_) | Pattern::Bursts { .. }));
         let state = State {
             has_rate: can_turn || is_made_by_port,
             may_go_max: is_made_by_port && (self.plan.queues == 1 || !self.template.is_signed()),
             rate: self.rate.filter(|_| can_turn),
+            rates: self.streams.iter().map(|stream| stream.pattern.rate()).collect(),
+            made: self.spec.as_ref().map(|spec| self.made(spec)),
             size: words::sizes(&self.template),
             template: self.template.clone(),
             is_paused: false,
@@ -105,12 +163,59 @@ impl SendJob {
         Steering {
             clock: self.clock,
             progress: progress.to_vec(),
-            sizes: sizes.clone(),
-            spec: self.spec.clone(),
+            prepared: prepared.clone(),
+            names: self.all_names(),
             about: self.about.clone(),
             line_bps: self.line_bps,
+            has_any_size: self.plan.script.is_some() && !source::counts_bits(&self.plan),
+            is_replay: matches!(self.plan.pace, Pace::Replay { .. }),
+            ends: self.ends,
+            all_sent: all_sent.clone(),
             state: Mutex::new(state),
         }
+    }
+
+    /// Starts to read what is read while it is sent, for each port.
+    fn tapes(&mut self, control: &Arc<JobControl>) -> Result<Started, PacketError> {
+        let setups: Vec<Option<TapeSetup>> = match self.sides.is_empty() {
+            true => vec![self.tape.clone()],
+            false => self.sides.iter_mut().map(|side| side.tape.take()).collect(),
+        };
+        let (mut tapes, mut reads, mut all_ready) = (Vec::new(), Vec::new(), Vec::new());
+        for setup in setups {
+            let started = setup.map(|setup| setup.start(control.clone())).transpose()?;
+            tapes.push(started.map(|(tape, ready)| {
+                reads.push(tape.report.clone());
+                all_ready.push(ready);
+                tape
+            }));
+        }
+        all_ready.into_iter().for_each(Ready::wait);
+        Ok(Started { tapes, reads })
+    }
+
+    /// What frames are made of at first.
+    fn made(&self, spec: &Spec) -> Made {
+        Made {
+            frames: self.plan.look.clone(),
+            spec: spec.clone(),
+            lengths: self.plan.lengths.clone(),
+            sized: vec![false; spec.streams.len()],
+            known: self.known.clone(),
+        }
+    }
+
+    /// What streams are called, also where there is but one.
+    fn all_names(&self) -> Vec<String> {
+        let names = self.streams.iter().map(|stream| stream.name.clone());
+        let numbers = (0..self.stream_count()).map(|number| number.to_string());
+        if self.streams.is_empty() { numbers.collect() } else { names.collect() }
+    }
+
+    /// The same where there are several.
+    fn names(&self) -> Vec<String> {
+        let all = self.all_names();
+        if all.len() > 1 { all } else { Vec::new() }
     }
 
     fn requested(&self) -> Requested {
@@ -122,7 +227,7 @@ impl SendJob {
                 let between = std::iter::once(rate.due(*size));
                 Requested::Cycle(std::iter::repeat_n(Picos::ZERO, within).chain(between).collect())
             }
-            Some(Pattern::Bursts { .. }) | None => Requested::Nothing,
+            Some(Pattern::Bursts { .. } | Pattern::Shaped(_)) | None => Requested::Nothing,
         }
     }
 }
@@ -135,6 +240,7 @@ impl Job for SendJob {
             .iter()
             .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
             .collect();
+        choices.extend(self.choices.iter().cloned());
         if self.own.is_none() {
             choices.push(words::of_spin(
                 self.plan.spin,
@@ -142,11 +248,16 @@ impl Job for SendJob {
             ));
             choices.push(words::of_priority(&self.priority));
         }
+        choices.extend(self.scripts.first().map(|script| words::of_script(script.is_compiled())));
         Facts {
             threads: self.ports.len(),
-            spins: self.spin != Spin::Never && self.pattern.is_some(),
+            spins: self.spin != Spin::Never && self.is_timed(),
             gap: self.pattern.as_ref().and_then(Pattern::gap),
-            is_open_loop: self.pattern.is_some(),
+            poisson: match &self.pattern {
+                Some(Pattern::Shaped(shaped)) => shaped.poisson(),
+                _ => None,
+            },
+            is_open_loop: self.is_timed(),
             length: self.length(),
             load: words::of_load(&self.plan, &self.template, self.rate, self.length()),
             target: about.name.clone(),
@@ -159,21 +270,22 @@ impl Job for SendJob {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         let mut this = *self;
-        let sizes = Arc::new(Sizes::default());
+        let prepared = Arc::new(Prepared::default());
         let progress: Vec<Arc<Progress>> = this.ports.iter().map(|_| Arc::default()).collect();
+        let sent = Arc::new(Sent::default());
         match &this.own {
             // What is handed over is the port's, and far ahead.
             Some(_) => steer::refuse(&control),
-            None => steer::register(&control, this.steering(&progress, &sizes)),
+            None => steer::register(&control, this.steering(&progress, &prepared, &sent)),
         }
-        let sent = Arc::new(Sent::default());
         let reading = Reading {
             requested: this.requested(),
             is_signed: this.template.is_signed(),
+            streams: this.stream_count(),
             drain: this.plan.drain,
             by_this_clock: this.own.is_none(),
         };
@@ -182,6 +294,8 @@ impl Job for SendJob {
             gap: this.pattern.as_ref().and_then(Pattern::gap).filter(|_| this.ports.len() == 1),
             reading_ns: reading_ns(this.clock),
             own: this.own,
+            streams: this.names(),
+            sides: this.sides.iter().map(|side| side.side).collect(),
         };
         let failed =
             |error: std::io::Error| PacketError::Wrong(format!("a thread cannot be started: {error}"));
@@ -195,6 +309,7 @@ impl Job for SendJob {
         }
         let answered = this.answering.take().map(|answering| answering.start(control.clone(), sent.clone()));
         let answered = answered.transpose().map_err(failed)?;
+        let Started { tapes, reads } = this.tapes(&control)?;
         let origin = match &this.own {
             // What has no due time leaves from now on.
             Some(own) if this.pattern.is_none() => own.now(&mut *this.ports[0])?,
@@ -202,24 +317,37 @@ impl Job for SendJob {
             None => this.clock.now() + START,
         };
         control.begin(origin);
-        let crew = this.crew(&control, &progress, &sizes, origin, recorders(origin));
+        let crew = this.crew(&control, &progress, &prepared, tapes, origin, recorders(origin));
         let mut sending = Vec::new();
         for (index, work) in crew.into_iter().enumerate() {
             let cpu = this.plan.cpus.get(index % this.plan.cpus.len().max(1)).copied();
             sending.push(spawn(index, cpu, this.priority.clone(), work).map_err(failed)?);
         }
         let (report, reports) = mpsc::channel();
-        threads.push(after(sending, sent, report).map_err(failed)?);
+        threads.push(after(sending, sent, this.clock, report).map_err(failed)?);
         let priority = this.priority.clone();
         Ok(Running::new(threads, move || {
             // All threads have ended: one that failed by a fault has sent nothing.
-            let mut reports: Vec<SenderReport> = reports.recv().unwrap_or_default();
+            let (ended, mut reports): (Instant, Vec<SenderReport>) =
+                reports.recv().unwrap_or((Instant::FAR, Vec::new()));
             let mut notes: Vec<String> =
                 reports.iter_mut().flat_map(|report| std::mem::take(&mut report.refused)).collect();
             notes.extend(priority.lost());
+            notes.extend(socket::note(&this.about));
             notes.extend(answered.map(|answered| answered.words()));
+            notes.extend(TapeReport::words(&reads));
+            notes.extend(words::of_late_changes(control.forget_after(ended)));
             let arrived = arrived.map(|arrived| arrived.recv().unwrap_or_default());
-            findings(control.changes(), reports, &handed, arrived, notes)
+            let (numbered, never_left) = sender::numbers(&reports);
+            if this.template.is_signed() {
+                notes.extend(words::of_unused_numbers(never_left));
+            }
+            // What a change would have held for may never have come.
+            let real = |first: &u64| *first < numbered;
+            let changes = control.conclude().into_iter();
+            let changes =
+                changes.map(|one| Change { first_frame: one.first_frame.filter(real), ..one }).collect();
+            findings(changes, reports, &handed, arrived, notes)
         }))
     }
 }

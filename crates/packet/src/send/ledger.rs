@@ -21,11 +21,42 @@ pub struct Ledger {
     pub failed: u64,
     /// One behind the highest number that a frame had.
     pub numbered: u64,
+    /// Departures that were given up and have no number.
+    pub unnumbered: u64,
     /// How much later than the schedule knows frames are due: what relative departures have lost so far.
     pub slip: Picos,
     /// What leaves later than this is late: one gap, where there is one, for then it takes another's place.
     late: Picos,
     pub gaps: Option<GapMeter>,
+    /// One for each stream, where there are several.
+    pub streams: Vec<StreamLedger>,
+}
+
+/// What became of the frames of one stream.
+#[derive(Clone, Debug)]
+pub struct StreamLedger {
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub failed: u64,
+    pub missed: u64,
+    /// Gaps between its frames as they were handed over.
+    pub gaps: GapMeter,
+}
+
+impl Default for StreamLedger {
+    fn default() -> Self {
+        Self { sent: 0, sent_bytes: 0, failed: 0, missed: 0, gaps: GapMeter::new(Requested::Due) }
+    }
+}
+
+impl StreamLedger {
+    pub fn merge(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.failed += other.failed;
+        self.missed += other.missed;
+        self.gaps.merge(&other.gaps);
+    }
 }
 
 impl Ledger {
@@ -39,15 +70,28 @@ impl Ledger {
             missed: 0,
             failed: 0,
             numbered: 0,
+            unnumbered: 0,
             slip: Picos::ZERO,
             late: LATE,
             gaps: None,
+            streams: Vec::new(),
         }
+    }
+
+    /// Figures of each stream, too, where there are several.
+    pub fn of_streams(mut self, count: usize) -> Self {
+        self.streams = if count > 1 { vec![StreamLedger::default(); count] } else { Vec::new() };
+        self
     }
 
     /// From now on frames are due at this rate.
     pub fn at_rate(&mut self, rate: Rate) {
-        self.late = rate.gap().max(LATE);
+        self.at_gap(rate.gap());
+    }
+
+    /// From now on frames are due so far apart.
+    pub fn at_gap(&mut self, gap: Picos) {
+        self.late = gap.max(LATE);
     }
 
     /// From now on what leaves later than this is late.
@@ -79,6 +123,17 @@ impl Ledger {
         self.event(departure, sent, bytes, Outcome::Frame(Fate::Sent), sent);
     }
 
+    /// The same frame in the figures of its stream.
+    #[inline]
+    pub fn sent_of(&mut self, stream: usize, due: Instant, sent: Instant, bytes: usize) {
+        let due = due.since_epoch() - self.slip;
+        if let Some(stream) = self.streams.get_mut(stream) {
+            stream.sent += 1;
+            stream.sent_bytes += bytes as u64;
+            stream.gaps.arrived_due(sent.since_epoch().as_nanos(), due.as_nanos());
+        }
+    }
+
     /// A frame was not taken, and will not be.
     pub fn failed(&mut self, departure: Departure, at: Instant, cause: Cause) {
         self.failed += 1;
@@ -95,7 +150,7 @@ impl Ledger {
 
     fn event(&mut self, departure: Departure, sent: Instant, bytes: usize, outcome: Outcome, done: Instant) {
         self.counters.offered += 1;
-        self.numbered = self.numbered.max(departure.seq + 1);
+        self.numbered = self.numbered.max(departure.seq + 1 - self.unnumbered);
         let bytes_out = Bytes::new(bytes as u64);
         self.recorder.event(&Event { sent, bytes_out, ..Event::unsent(departure, outcome, done) });
     }

@@ -40,6 +40,7 @@ pub fn check(plan: &SendPlan, pattern: Option<&Pattern>, is_signed: bool) -> Res
         }
         Some(Pattern::Cycle(_)) => "gaps of a file",
         Some(Pattern::Bursts { .. }) => "bursts",
+        Some(Pattern::Shaped(_)) => "rates that change by themselves",
         _ if plan.relative => "relative departures",
         _ => return Ok(()),
     };
@@ -248,9 +249,8 @@ impl Offloading {
 
     fn take_changes(&self, context: &mut SenderContext, course: &mut Queue) {
         let now = self.timer.now();
-        while let Some(LoadChange { action, at }) =
-            context.control.change_after(course.seen).filter(|change| change.at <= now)
-        {
+        while let Some(change) = context.control.change_after(course.seen).filter(|change| change.at <= now) {
+            let LoadChange { action, at, .. } = change;
             course.seen += 1;
             match action {
                 Action::Pause => course.is_paused = true,
@@ -263,7 +263,14 @@ impl Offloading {
                     course.due = at;
                 }
                 Action::Max => course.rate = None,
-                Action::Size(size) => context.resize(0, size),
+                // Refused where it was asked for: there is one load.
+                Action::RateOf { .. } => {}
+                Action::Look(number) => {
+                    context.change_look(0, number);
+                    if self.share == Share::WHOLE {
+                        context.control.holds_from(&change, course.next);
+                    }
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::sender::report;
 use crate::capture::stamps::{Origin, Resolution, reading_ns, stamping};
-use crate::control::Control;
+use crate::control::JobControl;
 use crate::signed::{Mark, Settings, Signed};
 use clock::{Clock, HostClock};
 use hdrhistogram::Histogram;
@@ -42,6 +42,8 @@ pub struct Arrived {
     /// Frames with signatures were sent: that none arrived is to be told, too.
     pub is_signed: bool,
     pub gaps: Option<GapReport>,
+    /// Of each stream, where there are several.
+    pub streams: Vec<StreamArrived>,
     /// Numbers below the highest whose departures were given up: they are not lost.
     pub never_left: u64,
     pub port: PortReport,
@@ -49,6 +51,26 @@ pub struct Arrived {
     pub failure: Option<String>,
     /// How long it took for the slowest of the frames that came; zero if none came.
     pub longest: Picos,
+}
+
+/// What arrived of one stream.
+#[derive(Clone, Debug, Default)]
+pub struct StreamArrived {
+    pub one_way_ns: Spread,
+    /// `None` where the port does not stamp frames.
+    pub gaps: Option<GapReport>,
+}
+
+/// The same while it arrives.
+struct StreamReading {
+    one_way: Shares,
+    gaps: GapMeter,
+}
+
+impl Default for StreamReading {
+    fn default() -> Self {
+        Self { one_way: Shares::default(), gaps: GapMeter::new(Requested::Due) }
+    }
 }
 
 /// What the receiver is told by those who send.
@@ -79,6 +101,8 @@ pub struct Reading {
     /// Gaps that were asked for, where frames do not say when they were due.
     pub requested: Requested,
     pub is_signed: bool,
+    /// How many streams there are.
+    pub streams: usize,
     /// How long frames are waited for; `None`: as long as the way takes.
     pub drain: Option<Picos>,
     /// The receiving port's stamps are by this host's clock.
@@ -90,7 +114,7 @@ pub fn start(
     mut port: Box<dyn Port>,
     reading: Reading,
     clock: HostClock,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
     sent: Arc<Sent>,
     found: Sender<Arrived>,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -125,6 +149,8 @@ struct Receiver {
     trail: Trail,
     late: Shares,
     unread: Shares,
+    /// One for each, where there are several.
+    streams: Vec<StreamReading>,
     longest_ns: u64,
     /// How long was waited after the last had left.
     waited: Option<Picos>,
@@ -249,6 +275,10 @@ impl Receiver {
             trail: Trail::default(),
             late: Shares::default(),
             unread: Shares::default(),
+            streams: match reading.streams {
+                count @ 2.. if reading.is_signed => (0..count).map(|_| StreamReading::default()).collect(),
+                _ => Vec::new(),
+            },
             longest_ns: 0,
             waited: None,
         }
@@ -258,7 +288,7 @@ impl Receiver {
         &mut self,
         port: &mut dyn Port,
         clock: HostClock,
-        control: &Control,
+        control: &JobControl,
         sent: &Sent,
     ) -> Result<(), PortError> {
         let (mut last_seen, mut ended, mut broken_off) = (clock.now(), None, None);
@@ -310,6 +340,7 @@ impl Receiver {
             trail,
             late,
             unread,
+            streams,
             longest_ns,
             ..
         } = self;
@@ -321,6 +352,12 @@ impl Receiver {
                 let (Mark::Signed(signature) | Mark::Broken(signature, _)) = mark else { return };
                 gaps.arrived_due(stamp, signature.due_unix_ns);
                 late.add(signature.sent_unix_ns.saturating_sub(signature.due_unix_ns));
+                if let Some(stream) = streams.get_mut(usize::from(signature.stream))
+                    && stamp > 0
+                {
+                    stream.gaps.arrived_due(stamp, signature.due_unix_ns);
+                    stream.one_way.add(stamp.saturating_sub(signature.sent_unix_ns));
+                }
                 if *by_this_clock {
                     trail.note(signature.sent_unix_ns, signature.seq);
                     let came = if stamp > 0 { stamp } else { now };
@@ -360,8 +397,13 @@ impl Receiver {
         self.signed.finish_before(self.is_signed.then_some(numbered), self.coming());
         let about = port.about().clone();
         let stamps = about.can.stamps;
-        let stamping = stamping(&about.name, Origin::of(&about), self.resolution, self.reading_ns);
+        let stamping = stamping(&about.name, Origin::of_port(port), self.resolution, self.reading_ns);
         let gaps = (stamps.is_some() && self.gaps.count() > 0).then(|| self.gaps.report(&stamping));
+        let of_stream = |stream: &mut StreamReading| StreamArrived {
+            one_way_ns: stream.one_way.spread(),
+            gaps: (stamps.is_some() && stream.gaps.count() > 0).then(|| stream.gaps.report(&stamping)),
+        };
+        let streams = self.streams.iter_mut().map(of_stream).collect();
         let is_signed = self.is_signed && numbered > 0;
         let (mut found, never_left) = (self.signed.report(), sent.never_left.load(Ordering::Acquire));
         // Which numbers never left nobody asks here: they are among those that did not come.
@@ -374,7 +416,7 @@ impl Receiver {
         found.waited_s = waited.map(Picos::as_secs_f64);
         let port = report("in", port, 0, 0);
         let longest = Picos::from_nanos(self.longest_ns);
-        Arrived { report: found, is_signed, gaps, never_left, port, failure, longest }
+        Arrived { report: found, is_signed, gaps, streams, never_left, port, failure, longest }
     }
 }
 

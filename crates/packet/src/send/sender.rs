@@ -5,16 +5,18 @@
 //!         └─► Progress: how many have left, and through which time
 //! ```
 
-use super::ledger::Ledger;
-use super::outlet::{Looks, Sizes};
-use crate::Control;
+use super::ledger::{Ledger, StreamLedger};
+use super::outlet::{Looks, Prepared};
+use super::streams::Due;
+use crate::JobControl;
 use crate::ports;
+use clock::Clock;
 use measure::gap_meter::GapMeter;
-use measure::packets::{PortReport, Table};
+use measure::packets::{PortReport, ScriptReport, Table};
 use port::{For, Port};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{Instant, Miss, Picos};
+use units::{Cause, Instant, Miss, Picos};
 
 /// A port that takes nothing for so long takes nothing.
 const STALL: Picos = Picos::from_secs(5);
@@ -23,8 +25,8 @@ const STALL: Picos = Picos::from_secs(5);
 pub struct SenderContext {
     pub port: Box<dyn Port>,
     pub looks: Looks,
-    pub sizes: Arc<Sizes>,
-    pub control: Arc<Control>,
+    pub prepared: Arc<Prepared>,
+    pub control: Arc<JobControl>,
     pub progress: Arc<Progress>,
     pub ledger: Ledger,
     /// Since when the port takes nothing.
@@ -35,16 +37,16 @@ impl SenderContext {
     pub fn new(
         port: Box<dyn Port>,
         looks: Looks,
-        sizes: Arc<Sizes>,
-        control: Arc<Control>,
+        prepared: Arc<Prepared>,
+        control: Arc<JobControl>,
         progress: Arc<Progress>,
         ledger: Ledger,
     ) -> Self {
-        Self { port, looks, sizes, control, progress, ledger, full_since: None }
+        Self { port, looks, prepared, control, progress, ledger, full_since: None }
     }
 
     /// One that nobody watches or steers by hand.
-    pub fn unwatched(port: Box<dyn Port>, looks: Looks, control: Arc<Control>, ledger: Ledger) -> Self {
+    pub fn unwatched(port: Box<dyn Port>, looks: Looks, control: Arc<JobControl>, ledger: Ledger) -> Self {
         Self::new(port, looks, Arc::default(), control, Arc::default(), ledger)
     }
 
@@ -71,9 +73,56 @@ impl SenderContext {
         if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached }
     }
 
-    /// From frame `first` on frames have another size, if there is a template of it.
-    pub fn resize(&mut self, first: u64, size: usize) {
-        if let Some(template) = self.sizes.find(size) {
+    /// A frame was handed over at `sent`.
+    #[inline]
+    pub fn sent(&mut self, due: &Due, sent: Instant, bytes: usize) {
+        self.ledger.sent(due.departure, sent, bytes);
+        if let Some(script) = self.looks.script() {
+            script.left(due.departure.due, sent, self.ledger.tolerance());
+        }
+        if !self.ledger.streams.is_empty() {
+            let stream = self.looks.stream_of(due);
+            self.ledger.sent_of(stream, due.departure.due, sent, bytes);
+        }
+    }
+
+    /// A frame was not taken, and will not be.
+    pub fn failed(&mut self, due: &Due, at: Instant, cause: Cause) {
+        self.ledger.failed(due.departure, at, cause);
+        let stream = self.looks.stream_of(due);
+        if let Some(stream) = self.ledger.streams.get_mut(stream) {
+            stream.failed += 1;
+        }
+    }
+
+    /// Departures that never left, and how many of each stream where that is known.
+    pub fn missed(&mut self, why: Miss, count: u64, by_stream: &[u64]) {
+        self.ledger.missed(why, count);
+        for (stream, missed) in self.ledger.streams.iter_mut().zip(by_stream) {
+            stream.missed += missed;
+        }
+    }
+
+    /// So many departures were given up, and those behind them are numbered as if they had never been: whoever
+    /// receives, wherever that is, misses no number.
+    pub const fn leave_out(&mut self, count: u64) {
+        self.looks.leave_out(count);
+        self.ledger.unnumbered += count;
+    }
+
+    /// Has a script, if there is one, finish frames before they are written, and says of how many it has. One
+    /// that fails ends the run.
+    #[inline]
+    pub fn prepare(&mut self, due: &[Due], clock: &impl Clock) -> usize {
+        self.looks.prepare(due, clock).unwrap_or_else(|problem| {
+            self.control.fail(problem);
+            0
+        })
+    }
+
+    /// From frame `first` on frames are those that were kept under this number.
+    pub fn change_look(&mut self, first: u64, number: usize) {
+        if let Some(template) = self.prepared.find(number) {
             self.looks.change(first, template);
         }
     }
@@ -96,8 +145,11 @@ impl SenderContext {
         SenderReport {
             numbered: self.ledger.numbered,
             failed: self.ledger.failed,
+            missed: self.ledger.missed,
             port: report("out", &mut *self.port, self.ledger.sent, self.ledger.sent_bytes),
             gaps: self.ledger.gaps.take(),
+            streams: std::mem::take(&mut self.ledger.streams),
+            script: self.looks.script().map(|script| script.report()),
             ..SenderReport::default()
         }
     }
@@ -141,11 +193,17 @@ pub struct SenderReport {
     pub numbered: u64,
     /// Departures of this thread that failed: they had numbers and never left.
     pub failed: u64,
-    /// Departures that were given up at a change.
+    /// Departures that never left, for whatever cause.
+    pub missed: u64,
+    /// Departures that were given up at a change or at the end, where several threads number frames.
     pub given_up: Vec<GivenUp>,
     pub port: PortReport,
     /// Gaps between frames as this thread handed them over.
     pub gaps: Option<GapMeter>,
+    /// Of each stream, where there are several.
+    pub streams: Vec<StreamLedger>,
+    /// What the script of this thread has done.
+    pub script: Option<ScriptReport>,
     pub tables: Vec<Table>,
     /// Sentences for people.
     pub notes: Vec<String>,

@@ -1,19 +1,26 @@
 //! From what the plan says of frames to templates, and to the shape of the load.
 
-use super::departures::{Cycle, Pattern};
-use super::words;
+use super::departures::{Cycle, Ends, Pattern};
+use super::shaped::Shaped;
+use super::streams::StreamPattern;
+use super::tape::BESIDE;
 use crate::{PacketError, lists};
+use plan::Shape;
 use plan::packets::frames::{FrameSource, Frames};
 use plan::packets::send::{Lengths, Pace, SendPlan, Speed};
 use port::{About, FCS};
 use std::path::Path;
-use units::{Picos, Rate};
+use units::{Bytes, Picos, Rate};
 use wire::Template;
-use wire::template::{Mac, Sizes, Spec};
+use wire::template::{Changes, Mac, Sizes, Spec};
 
-/// Frames of a file that fit into memory: together so many bytes, and so many of them.
+/// Frames of a file that several threads share are all in memory: together so many bytes, and so many of them.
 const MOST_BYTES: usize = 1 << 30;
 const MOST_FRAMES: usize = 8 << 20;
+/// What one thread sends is read while it is sent, where it is more than this.
+const READ_AHEAD: u64 = 256 << 20;
+/// Of a file that is read while it is sent, so many frames tell what frames look like.
+const HEAD: usize = 65_536;
 /// Interfaces of a file that are told apart.
 const MOST_INTERFACES: usize = 64;
 /// Frames from which the mean length is taken, where lengths differ.
@@ -26,42 +33,92 @@ pub struct Recording {
     pub frames: Vec<Vec<u8>>,
     /// Nanoseconds since the first frame; never descending.
     pub offsets: Vec<u64>,
-    /// Frames whose stamp was before that of a frame in front of them, the first included.
+    /// Frames whose stamp was before that of the frame in front of them.
     pub backward: u64,
     /// Frames that were not kept whole: they leave as they were kept.
     pub cut: u64,
     /// Interfaces that they were captured at.
     pub interfaces: usize,
+    /// Whether these are all: if not, they are read again while they are sent.
+    pub is_whole: bool,
+}
+
+/// How much of a file is held in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// All of it, or it is refused.
+    Whole,
+    /// All of it if it fits, with what is kept beside each frame.
+    Bytes(u64),
+}
+
+impl Room {
+    /// Threads that share a recording do not read it at once.
+    pub fn of(plan: &SendPlan) -> Self {
+        match plan.read_ahead {
+            None if plan.queues > 1 => Self::Whole,
+            ahead => Self::Bytes(ahead.map_or(READ_AHEAD, Bytes::get)),
+        }
+    }
+
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Whole => MOST_BYTES as u64,
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 impl Recording {
-    /// Reads a whole capture file.
+    /// Reads a whole capture file, or its beginning where it is larger than there is room.
     ///
     /// # Errors
     /// It is no capture file, is damaged, or is too large.
-    pub fn read(path: &Path) -> Result<Self, PacketError> {
+    pub fn read(path: &Path, room: Room) -> Result<Self, PacketError> {
         let wrong = |problem: String| PacketError::Wrong(format!("{}: {problem}", path.display()));
         let mut reader = port::pcap::Reader::open(path)?;
-        let mut all = Self { frames: Vec::new(), offsets: Vec::new(), backward: 0, cut: 0, interfaces: 0 };
-        let (mut first, mut latest, mut bytes) = (None, 0, 0);
+        let mut all = Self {
+            frames: Vec::new(),
+            offsets: Vec::new(),
+            backward: 0,
+            cut: 0,
+            interfaces: 0,
+            is_whole: true,
+        };
+        let (mut first, mut in_front, mut bytes) = (None, 0, 0);
         let mut interfaces: Vec<(u32, String)> = Vec::new();
         while let Some(frame) = reader.next_ethernet()? {
             let at = frame.stamp.as_unix_nanos();
             let offset = at.saturating_sub(*first.get_or_insert(at));
             let last = all.offsets.last().copied().unwrap_or(0);
-            all.backward += u64::from(at < latest);
-            latest = latest.max(at);
+            all.backward += u64::from(at < in_front);
+            in_front = at;
             let is_known = |(number, name): &(u32, String)| *number == frame.interface && name == frame.name;
             if !interfaces.iter().any(is_known) && interfaces.len() < MOST_INTERFACES {
                 interfaces.push((frame.interface, frame.name.to_owned()));
             }
             all.cut += u64::from(frame.data.len() < frame.length);
             bytes += frame.data.len();
-            if bytes > MOST_BYTES || all.frames.len() == MOST_FRAMES {
-                return Err(wrong(format!(
-                    "is too large to be kept in memory (at most {} MiB or {MOST_FRAMES} frames); send a part of it",
-                    MOST_BYTES >> 20
-                )));
+            match room {
+                Room::Whole if bytes > MOST_BYTES || all.frames.len() == MOST_FRAMES => {
+                    return Err(wrong(format!(
+                        "is too large to be kept in memory (at most {} MiB or {MOST_FRAMES} frames), and only one thread can read it while \
+                         sending: leave out --queues",
+                        MOST_BYTES >> 20
+                    )));
+                }
+                Room::Bytes(most) if (bytes + all.frames.len() * BESIDE) as u64 > most => {
+                    if !std::fs::metadata(path).is_ok_and(|file| file.is_file()) {
+                        let mib = most >> 20;
+                        return Err(wrong(format!(
+                            "has more than {mib} MiB and is no regular file, so it cannot be read a second time; save it as a file, or \
+                             give a larger --read-ahead"
+                        )));
+                    }
+                    all.keep_head(most);
+                    break;
+                }
+                _ => {}
             }
             all.frames.push(frame.data.to_vec());
             all.offsets.push(offset.max(last));
@@ -73,13 +130,23 @@ impl Recording {
         Ok(all)
     }
 
+    /// Of `most` bytes only the first quarter is kept; the rest of the room is for what is read ahead.
+    fn keep_head(&mut self, most: u64) {
+        self.is_whole = false;
+        let mut bytes = 0;
+        let fits = |frame: &&Vec<u8>| {
+            bytes += (frame.len() + BESIDE) as u64;
+            bytes <= most / 4
+        };
+        let kept = self.frames.iter().take(HEAD).take_while(fits).count();
+        self.frames.truncate(kept.max(1));
+        self.frames.shrink_to_fit();
+        self.offsets = Vec::new();
+    }
+
     /// Its own times, `speed` faster; after the last frame comes the mean gap, and it begins again.
     pub fn times(&self, speed: Speed) -> Option<Cycle> {
-        let faster = |ns: u64| {
-            let picos = u128::from(ns) * 1_000 * u128::from(speed.down) / u128::from(speed.up);
-            Picos::from_picos_u128(picos)
-        };
-        let starts: Vec<Picos> = self.offsets.iter().map(|ns| faster(*ns)).collect();
+        let starts: Vec<Picos> = self.offsets.iter().map(|ns| speed.faster(*ns)).collect();
         let last = *starts.last()?;
         let gaps = (starts.len() as u64 - 1).max(1);
         let mean = Picos::from_picos((last.as_picos() / gaps).max(1));
@@ -87,33 +154,40 @@ impl Recording {
     }
 }
 
-/// What frames look like, with the addresses of Ethernet that were not typed. `notes` hears what is to be known
-/// of a file that they are taken from.
-pub fn look(
-    plan: &SendPlan,
-    recording: Option<&Recording>,
-    notes: &mut Vec<String>,
-    macs: impl FnMut(usize) -> (Option<Mac>, Option<Mac>),
-) -> Result<(Template, Option<Spec>), PacketError> {
-    let wrong = |error: wire::WireError| PacketError::Wrong(format!("frames: {error}"));
-    if let Some(recording) = recording {
-        return Ok((Template::from_frames(recording.frames.clone()).map_err(wrong)?, None));
+/// Frames of a file, which it has no longer, with what is changed of them.
+///
+/// # Errors
+/// A frame does not have a field that is to vary.
+pub fn taken(plan: &SendPlan, recording: &mut Recording) -> Result<Template, PacketError> {
+    Template::from_frames_with(std::mem::take(&mut recording.frames), &changes(plan)).map_err(wrong)
+}
+
+/// What is changed of frames of a file.
+pub fn changes(plan: &SendPlan) -> Changes {
+    match plan.look.source() {
+        FrameSource::Taken { changes, .. } => changes.clone(),
+        FrameSource::Made { .. } => Changes::default(),
     }
+}
+
+/// Frames that are made, with the addresses of Ethernet that were not typed.
+///
+/// # Errors
+/// Frames that cannot be, or a file of lengths that cannot be read.
+pub fn made(
+    plan: &SendPlan,
+    macs: impl FnMut(usize) -> (Option<Mac>, Option<Mac>),
+) -> Result<Option<(Template, Spec)>, PacketError> {
     let mut frames: Frames = plan.look.clone();
     frames.fill_macs(macs);
-    match frames.source() {
-        FrameSource::Taken { file, changes } => {
-            // Their times are not asked for.
-            let taken = Recording { backward: 0, ..Recording::read(file)? };
-            notes.extend(words::of_recording(&taken));
-            Ok((Template::from_frames_with(taken.frames, changes).map_err(wrong)?, None))
-        }
-        FrameSource::Made { spec, .. } => {
-            let mut spec = spec.clone();
-            set_lengths(&mut spec, &plan.lengths)?;
-            Ok((Template::build(&spec).map_err(wrong)?, Some(spec)))
-        }
-    }
+    let FrameSource::Made { spec, .. } = frames.source() else { return Ok(None) };
+    let mut spec = spec.clone();
+    set_lengths(&mut spec, &plan.lengths, |_| true)?;
+    Ok(Some((Template::build(&spec).map_err(wrong)?, spec)))
+}
+
+pub fn wrong(error: wire::WireError) -> PacketError {
+    PacketError::Wrong(format!("frames: {error}"))
 }
 
 /// The same frames at another size.
@@ -126,12 +200,18 @@ pub fn resized(spec: &Spec, size: usize, about: &About) -> Result<Template, Stri
         stream.sizes = Sizes::Fixed(size);
     }
     let template = Template::build(&spec).map_err(|error| error.to_string())?;
-    match too_long(&template, about) {
+    match too_long_for(&template, about) {
         None => Ok(template),
-        Some((_, longest)) => {
-            Err(format!("a frame size of {size} is more than the {} that the port takes", longest + FCS))
-        }
+        Some(problem) => Err(problem),
     }
+}
+
+/// A sentence where a frame of these is longer than the port takes.
+pub fn too_long_for(template: &Template, about: &About) -> Option<String> {
+    too_long(template, about).map(|(length, longest)| {
+        let (size, most) = (length + FCS, longest + FCS);
+        format!("a frame size of {size} is more than the {most} that the port takes")
+    })
 }
 
 /// A frame of these that the port does not take: its length, and the longest that would be right for one that
@@ -143,14 +223,18 @@ pub fn too_long(template: &Template, about: &About) -> Option<(usize, usize)> {
 }
 
 /// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up
-/// behind the packet.
-fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
+/// behind the packet. Streams that `has_length` says nothing of keep their sizes.
+pub fn set_lengths(
+    spec: &mut Spec,
+    lengths: &Lengths,
+    has_length: impl Fn(usize) -> bool,
+) -> Result<(), PacketError> {
     let payloads = match lengths {
         Lengths::Frames => return Ok(()),
         Lengths::Payload(bytes) => vec![*bytes as usize],
         Lengths::File(file) => lists::lengths(file)?,
     };
-    for stream in &mut spec.streams {
+    for (_, stream) in spec.streams.iter_mut().enumerate().filter(|(number, _)| has_length(*number)) {
         let around = stream.header_length() + FCS;
         let sizes: Vec<usize> = payloads.iter().map(|payload| payload + around).collect();
         stream.pads = true;
@@ -219,8 +303,16 @@ pub fn rate(pace: &Pace, template: &Template, line_bps: Option<u64>) -> Result<O
             let bits = u64::try_from(bits).map_err(|_| too_fast())?;
             MeanBits::of(template, true).rate(bits).ok_or_else(too_fast).map(Some)
         }
-        Pace::Max | Pace::Gaps(_) | Pace::Replay { .. } => Ok(None),
+        Pace::Max | Pace::Gaps(_) | Pace::Replay { .. } | Pace::Shape(_) | Pace::Streams => Ok(None),
     }
+}
+
+/// Whether a rate is of bits: it is worked out from the lengths of the plan's frames.
+pub fn counts_bits(plan: &SendPlan) -> bool {
+    let of_streams = plan.look.loads().iter().map(|load| &load.pace);
+    std::iter::once(&plan.pace)
+        .chain(of_streams)
+        .any(|pace| matches!(pace, Pace::Bits { .. } | Pace::Line { .. }))
 }
 
 /// The shape of the load; `None` is as fast as it goes.
@@ -236,15 +328,64 @@ pub fn pattern(
             let problem = "all gaps together are 0 or over 213 days; give some that are above 0";
             Some(Pattern::Cycle(cycle.ok_or_else(|| wrong(file, problem))?))
         }
+        // Its times are read while it is sent.
+        (Pace::Replay { .. }, _) if recording.is_some_and(|recording| !recording.is_whole) => None,
         (Pace::Replay { file, speed }, _) => {
             let times = recording.and_then(|recording| recording.times(*speed));
             let problem = "its stamps give no times to replay; send its frames by --pcap and --rate";
             Some(Pattern::Cycle(times.ok_or_else(|| wrong(file, problem))?))
         }
-        (_, None) => None,
-        (_, Some(rate)) if plan.burst > 1 => Some(Pattern::Bursts { rate, size: plan.burst }),
-        (_, Some(rate)) => Some(Pattern::Even(rate)),
+        (pace, rate) => of_rate(pace, rate, plan.poisson, plan.burst, plan.look.seed())?,
     })
+}
+
+/// The shape of a load that has a rate, or rates; `None` of one that has neither.
+fn of_rate(
+    pace: &Pace,
+    rate: Option<Rate>,
+    poisson: bool,
+    burst: u64,
+    seed: u64,
+) -> Result<Option<Pattern>, PacketError> {
+    let shaped = |shape| {
+        let shaped = Shaped::new(shape, seed).map_err(|error| PacketError::Wrong(error.to_string()))?;
+        Ok(Some(Pattern::Shaped(shaped)))
+    };
+    match (pace, rate) {
+        (Pace::Shape(shape), _) => shaped(shape.clone()),
+        (_, Some(rate)) if poisson => shaped(Shape::Poisson(rate)),
+        (_, Some(rate)) if burst > 1 => Ok(Some(Pattern::Bursts { rate, size: burst })),
+        (_, rate) => Ok(rate.map(Pattern::Even)),
+    }
+}
+
+/// The loads of streams that have their own; none where there is one load.
+///
+/// # Errors
+/// A share of a line whose speed is not known, or a shape that cannot be.
+pub fn streams(
+    plan: &SendPlan,
+    spec: &Spec,
+    line_bps: Option<u64>,
+) -> Result<Vec<StreamPattern>, PacketError> {
+    let loads = plan.look.loads().iter().zip(&spec.streams).zip(0..);
+    loads
+        .map(|((load, look), number)| {
+            let wrong = |problem: String| PacketError::Wrong(format!("stream {}: {problem}", load.name));
+            let alone = Spec { streams: vec![look.clone()], seed: spec.seed };
+            let template = Template::build(&alone).map_err(|error| wrong(error.to_string()))?;
+            let rate = rate(&load.pace, &template, line_bps).map_err(wrong)?;
+            // Streams with the same mean know nothing of each other.
+            let seed = spec.seed.wrapping_add(number);
+            let pattern = of_rate(&load.pace, rate, load.poisson, load.burst, seed)?;
+            Ok(StreamPattern {
+                name: load.name.clone(),
+                pattern: pattern.ok_or_else(|| wrong("has no rate".to_owned()))?,
+                start: load.start,
+                ends: Ends { after: load.duration, frames: load.frames },
+            })
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -275,6 +416,7 @@ mod tests {
             backward: 0,
             cut: 0,
             interfaces: 1,
+            is_whole: true,
         };
         let cycle = recording.times(Speed { up: 2, down: 1 }).unwrap();
         let due = |n| Pattern::Cycle(cycle.clone()).due(n).as_nanos();
@@ -289,6 +431,7 @@ mod tests {
             backward: 0,
             cut: 0,
             interfaces: 1,
+            is_whole: true,
         };
         let cycle = at_once.times(Speed { up: 1, down: 1 }).unwrap();
         assert_eq!(Pattern::Cycle(cycle).due(1), Picos::ZERO);
@@ -299,13 +442,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.pcap");
         let mut writer = port::pcap::Writer::create(&path, port::pcap::Style::of_name(&path)).unwrap();
-        for seconds in [5, 4, 6, 5, 7] {
+        for seconds in [5, 4, 6, 5, 5, 7] {
             writer.frame(port::Stamp(seconds * 1_000_000_000), 100, &[0; 60], 0).unwrap();
         }
         writer.finish(&port::pcap::Statistics::default()).unwrap();
-        let read = Recording::read(&path).unwrap();
-        // 4 s is before the first, 5 s before the third; all five were cut from 100 bytes to 60.
-        assert_eq!((read.backward, read.cut, read.interfaces), (2, 5, 1));
-        assert_eq!(read.offsets, [0, 0, 1_000_000_000, 1_000_000_000, 2_000_000_000]);
+        let read = Recording::read(&path, Room::Whole).unwrap();
+        // 4 s is before the first, 5 s before the third, and the second 5 s before none in front; all six were
+        // cut from 100 bytes to 60.
+        assert_eq!((read.backward, read.cut, read.interfaces), (2, 6, 1));
+        assert_eq!(read.offsets, [0, 0, 1, 1, 1, 2].map(|seconds| seconds * 1_000_000_000));
     }
 }

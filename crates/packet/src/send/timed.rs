@@ -16,7 +16,7 @@ use super::words;
 use crate::on_the_wire;
 use crate::own_clock::OwnClock;
 use clock::Stopwatch;
-use port::{Counters, Departed, For, PortError, Stamp};
+use port::{Counters, Departed, DropPlace, For, PortError, Stamp};
 use schedule::{Halt, Schedule};
 use std::collections::VecDeque;
 use units::{Cause, Departure, Instant, Miss, Picos};
@@ -74,7 +74,9 @@ pub struct Timed {
 impl Timed {
     pub fn new(mut context: SenderContext, setup: TimedSetup) -> Self {
         // A port that keeps times is never late by less than one of its steps.
-        context.ledger.late_beyond(setup.clock.tick());
+        if setup.clock.is_exact() {
+            context.ledger.late_beyond(setup.clock.tick());
+        }
         Self {
             last: setup.origin,
             context,
@@ -94,7 +96,7 @@ impl Timed {
         self.context.ledger.tick(self.setup.origin);
         // What left through this port before has numbers, too.
         self.told = self.context.port.counters().map_or(0, Counters::taken);
-        self.lost = self.context.port.counters().map_or(0, Counters::unsent);
+        self.lost = self.context.port.counters().map_or(0, lost);
         while !self.context.control.stops() {
             let moved = self.hand_over().and_then(|taken| Ok(taken + self.collect()?));
             match moved {
@@ -154,6 +156,7 @@ impl Timed {
                 self.under_way.extend(self.waiting.drain(..taken).zip(lengths));
                 Ok(taken)
             }
+            Err(PortError::Down { .. }) if !self.is_due()? => Ok(0),
             Err(error) => {
                 // A link may come up again, and the next frame be shorter.
                 if let Some(departure) = self.waiting.pop_front() {
@@ -165,6 +168,14 @@ impl Timed {
                 }
             }
         }
+    }
+
+    /// Whether the first frame waiting has missed its time. (A simulation's time stands still while nothing can
+    /// be sent.)
+    fn is_due(&mut self) -> Result<bool, PortError> {
+        let clock = self.setup.clock;
+        let Some(due) = self.waiting.front().map(|departure| departure.due) else { return Ok(true) };
+        Ok(clock.time().simulated || due <= clock.now(&mut *self.context.port)?)
     }
 
     /// Takes what the port tells of frames that have left.
@@ -188,10 +199,18 @@ impl Timed {
         }
         let Some((departure, length)) = self.under_way.pop_front() else { return };
         self.told += 1;
-        let sent = self.setup.clock.instant(report.start) + report.rest;
+        let sent = match report.start {
+            Stamp::NONE => departure.due,
+            start => self.setup.clock.instant(start) + report.rest,
+        };
         self.last = self.last.max(sent);
         if report.into_nothing {
+            // If it never left, it is among what the port lost.
+            self.lost += u64::from(report.missed);
             return self.context.ledger.failed(departure, self.last, Cause::LinkDown);
+        }
+        if report.missed {
+            return self.context.ledger.failed(departure, self.last, Cause::PortLate);
         }
         match self.setup.when {
             When::Due(_) => self.context.ledger.sent(departure, sent, length as usize),
@@ -217,7 +236,7 @@ impl Timed {
     fn left_untold(&mut self) {
         let Some((departure, length)) = self.under_way.pop_front() else { return };
         self.told += 1;
-        if self.context.port.counters().is_ok_and(|counters| counters.unsent() > self.lost) {
+        if self.context.port.counters().is_ok_and(|counters| lost(counters) > self.lost) {
             self.lost += 1;
             self.context.ledger.failed(departure, self.last, Cause::PortRefused);
         } else {
@@ -287,6 +306,11 @@ impl Timed {
         self.context.ledger.tick(self.last);
         SenderReport { notes: words::of_untold(self.untold).into_iter().collect(), ..report }
     }
+}
+
+/// Frames that the port took and lost without a report of each.
+fn lost(counters: &Counters) -> u64 {
+    counters.unsent() - counters.dropped(DropPlace::TransmitLate)
 }
 
 #[cfg(test)]

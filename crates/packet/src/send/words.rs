@@ -3,8 +3,8 @@
 use super::source::Recording;
 use clock::priority::Grant;
 use measure::packets::ReceivedReport;
-use plan::Spin;
 use plan::packets::send::{Pace, SendPlan};
+use plan::{Shape, Spin};
 use port::FCS;
 use units::{Picos, Rate};
 use wire::Template;
@@ -19,19 +19,25 @@ pub fn sizes(template: &Template) -> String {
     if least == most { least.to_string() } else { format!("{least}..{most}") }
 }
 
-/// `64-byte frames, 1 000 000/s for 10 s`.
+/// `64-byte frames, 1 000 000/s for 10 s`; those of a script are told as they are before it.
 pub fn of_load(plan: &SendPlan, template: &Template, rate: Option<Rate>, length: Option<Picos>) -> String {
     let how = match (&plan.pace, rate) {
         (Pace::Max, _) => "as fast as they go".to_owned(),
         (Pace::Gap(gap), _) => format!("one every {gap:#}"),
         (Pace::Gaps(file), _) => format!("gaps of {}", file.display()),
         (Pace::Replay { file, speed }, _) => format!("at the times of {} × {speed}", file.display()),
+        (Pace::Shape(shape), _) => of_shape(shape),
+        (Pace::Streams, _) => {
+            let names: Vec<&str> = plan.look.loads().iter().map(|load| load.name.as_str()).collect();
+            format!("{} streams ({})", names.len(), names.join(", "))
+        }
         (Pace::Bits { per_second, on_wire }, Some(rate)) => {
             format!("{} ({})", bits(*per_second, *on_wire), grouped(&rate_in_words(rate)))
         }
         (_, Some(rate)) => grouped(&rate_in_words(rate)),
         (_, None) => String::new(),
     };
+    let how = if plan.poisson { format!("{how}, Poisson") } else { how };
     let bursts = if plan.burst > 1 { format!(" in bursts of {}", plan.burst) } else { String::new() };
     let count = plan.frames.map_or_else(String::new, |frames| format!("{} ", grouped(&frames.to_string())));
     let time = match (plan.duration, length) {
@@ -39,7 +45,24 @@ pub fn of_load(plan: &SendPlan, template: &Template, rate: Option<Rate>, length:
         (None, Some(length)) => format!(" ({length:#})"),
         (None, None) => String::new(),
     };
-    format!("{count}{}-byte frames, {how}{bursts}{time}", sizes(template))
+    let by = plan.script.as_ref().map_or_else(String::new, |script| format!(" finished by {}", script.name));
+    format!("{count}{}-byte frames{by}, {how}{bursts}{time}", sizes(template))
+}
+
+/// `ramp 100/s to 5 000/s in 30 s`.
+fn of_shape(shape: &Shape) -> String {
+    let rate = |rate: &Rate| grouped(&rate_in_words(*rate));
+    match shape {
+        Shape::Ramp { from, to, over } => format!("ramp {} to {} in {over:#}", rate(from), rate(to)),
+        Shape::Step { from, by, every, to } => {
+            format!("steps of {} every {every:#}, {} to {}", rate(by), rate(from), rate(to))
+        }
+        Shape::Stages(stages) => format!("{} stages", stages.len()),
+        Shape::Sine { mean, amplitude, period } => {
+            format!("sine {} \u{b1} {} every {period:#}", rate(mean), rate(amplitude))
+        }
+        _ => String::new(),
+    }
 }
 
 /// `10 Gbit/s`; what is counted is told where it is not all that is on the wire.
@@ -75,14 +98,12 @@ fn grouped(text: &str) -> String {
     out + rest
 }
 
-/// What is to be known of a recording before it is replayed.
-pub fn of_recording(recording: &Recording) -> Vec<String> {
+/// What is to be known of a recording before it is replayed. Of one that is read while it is sent the end tells
+/// more.
+pub fn of_recording(recording: &Recording, has_times: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if recording.backward > 0 {
-        notes.push(format!(
-            "{} frames of the recording are stamped before a frame in front of them: they leave together with it",
-            recording.backward
-        ));
+    if recording.is_whole && has_times {
+        notes.extend(of_stamps(recording.backward));
     }
     if recording.interfaces > 1 {
         notes.push(format!(
@@ -90,13 +111,51 @@ pub fn of_recording(recording: &Recording) -> Vec<String> {
             recording.interfaces
         ));
     }
-    if recording.cut > 0 {
-        notes.push(format!(
-            "{} frames of the recording were cut off when captured: they leave as they were kept",
-            recording.cut
-        ));
+    if recording.is_whole {
+        notes.extend(of_cut(recording.cut));
     }
     notes
+}
+
+/// Frames with a stamp before that of the one in front of them.
+pub fn of_stamps(backward: u64) -> Option<String> {
+    (backward > 0).then(|| {
+        format!(
+            "frames of the recording with a timestamp before the previous frame's: {backward}; frames leave in the \
+             file's order"
+        )
+    })
+}
+
+/// Changes that were asked for, and the load ended first.
+pub fn of_late_changes(count: usize) -> Option<String> {
+    (count > 0).then(|| {
+        format!("changes that were asked for just before the load ended, and never took effect: {count}")
+    })
+}
+
+/// Numbers of signatures that several threads share, and that no frame had.
+pub fn of_unused_numbers(count: u64) -> Option<String> {
+    (count > 0).then(|| {
+        format!(
+            "{count} numbers of signatures never left this machine; a capture in another process counts them as lost"
+        )
+    })
+}
+
+/// Frames that were not kept whole.
+pub fn of_cut(cut: u64) -> Option<String> {
+    (cut > 0).then(|| {
+        format!(
+            "frames of the recording that were cut off when captured: {cut}; only the recorded bytes are sent"
+        )
+    })
+}
+
+/// Where frames of a recording come from that is larger than `most`: what, chosen, why.
+pub fn of_tape(most: u64) -> (String, String, String) {
+    let why = format!("it is larger than the {} MiB that may be held in memory", most >> 20);
+    ("recording".to_owned(), "read while it is sent".to_owned(), why)
 }
 
 /// How threads wait: what, chosen, why.
@@ -110,6 +169,18 @@ pub fn of_spin(asked: Spin, crowded: Option<&str>) -> (String, String, String) {
     ("spin".to_owned(), word.to_owned(), why)
 }
 
+/// How a script runs: what, chosen, why.
+pub fn of_script(is_compiled: bool) -> (String, String, String) {
+    let (chosen, why) = match is_compiled {
+        true => ("compiled", "LuaJIT compiles its loops, which check whether the script must end"),
+        false => (
+            "interpreted",
+            "LuaJIT was built without LUAJIT_ENABLE_CHECKHOOK: it could not end an endless loop that it compiled",
+        ),
+    };
+    ("script".to_owned(), chosen.to_owned(), why.to_owned())
+}
+
 /// Which priority threads have: what, chosen, why.
 pub fn of_priority(grant: &Grant) -> (String, String, String) {
     ("priority".to_owned(), grant.level.words(), grant.why.clone())
@@ -119,12 +190,12 @@ pub fn of_priority(grant: &Grant) -> (String, String, String) {
 pub fn of_waiting(received: &ReceivedReport, longest: Picos) -> Option<String> {
     let waited = Picos::from_secs_f64(received.waited_s?);
     let slowest = match longest.is_zero() {
-        true => "none came that could tell how long they take".to_owned(),
-        false => format!("the slowest that came took {longest:#}"),
+        true => "none arrived to show how long they take".to_owned(),
+        false => format!("the slowest that arrived took {longest:#}"),
     };
     (received.outstanding > 0).then(|| {
         format!(
-            "{} frames had not come {waited:#} after the last left, and may still come ({slowest}): they are not counted as lost; a longer --drain tells",
+            "{} frames had not arrived {waited:#} after the last left, and may still arrive ({slowest}): they do not count as lost; use a longer --drain to find out",
             received.outstanding
         )
     })
@@ -134,16 +205,22 @@ pub fn of_waiting(received: &ReceivedReport, longest: Picos) -> Option<String> {
 pub fn of_own_losses(received: &ReceivedReport) -> Option<String> {
     (received.lost_here > 0).then(|| {
         format!(
-            "of the frames that did not arrive, {} were lost by this machine's own ports, as those count: they are no loss of the target's",
+            "of the frames that did not arrive, this machine's own ports lost {}, by their own counters: these are not losses of the target",
             received.lost_here
         )
     })
 }
 
+/// Where the kernel lets frames go, what is written into them is when they are to go.
+pub fn of_launches() -> String {
+    "one-way times count from each frame's launch time; the gaps when frames left say how exactly it was kept"
+        .to_owned()
+}
+
 /// What is to be said where a port did not tell of all frames when they left.
 pub fn of_untold(frames: u64) -> Option<String> {
     (frames > 0).then(|| {
-        format!("{frames} frames left, but the port did not tell when: they are in the totals, and in no figure of time")
+        format!("{frames} frames left, but the port did not report when: they are in the totals, but in no figure of time")
     })
 }
 

@@ -6,6 +6,7 @@
 //! says of them, or by the sum of the pseudo-header in its place.
 
 use port::Frame;
+use wire::inner;
 use wire::parse::{self, Tuple};
 use wire::signature::{self, Signature};
 
@@ -80,8 +81,17 @@ impl Reader {
     }
 
     fn read_any(&mut self, frame: &Frame<'_>) -> Mark {
-        let tuple = parse::summary(frame.data);
-        let found = tuple.as_ref().and_then(|tuple| Signature::find_in(frame.data, tuple));
+        let outer = parse::summary(frame.data);
+        let at = |tuple: &Tuple| frame.data.get(usize::from(tuple.payload)..).and_then(Signature::read);
+        let (found, tuple) = match outer.as_ref().map(|outer| (at(outer), outer)) {
+            // Perhaps in a packet that this one carries.
+            Some((None, outer)) => {
+                let inside = inner::first(frame.data, outer, |tuple| Some((at(tuple)?, *tuple)));
+                inside.map_or((None, Some(*outer)), |(found, tuple)| (Some(found), Some(tuple)))
+            }
+            Some((found, outer)) => (found, Some(*outer)),
+            None => (None, None),
+        };
         match (found, &tuple) {
             (Some(found), _) if !self.is_plausible(&found, frame) => Mark::Plain,
             (Some(found), Some(tuple)) => match self.damage(frame, tuple) {

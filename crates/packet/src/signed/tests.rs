@@ -312,11 +312,13 @@ proptest! {
         }
         let mut signed = Signed::new(Settings { from: Some(0), ..Settings::default() });
         for arrival in &arrivals {
-            signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0, is_unfinished: false });
+            let (data, stamp) = (&arrival.bytes, Stamp(arrival.at));
+            signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
         }
         signed.finish(Some(fates.len() as u64));
         let report = signed.report();
-        prop_assert_eq!((report.lost, report.duplicated, report.corrupted, report.too_old), (dropped, doubled, 0, 0));
+        prop_assert_eq!((report.lost, report.duplicated, report.corrupted, report.too_old),
+            (dropped, doubled, 0, 0));
         prop_assert_eq!(report.signed + report.lost, fates.len() as u64 + doubled);
     }
 
@@ -325,7 +327,8 @@ proptest! {
         let mut signed = Signed::new(Settings::default());
         let good = frame(0, 0, 60);
         for data in [&good.bytes, &bytes] {
-            signed.frame(&Frame { data, length: data.len(), stamp: Stamp::NONE, lost_before: 0, is_unfinished: false });
+            let (length, stamp) = (data.len(), Stamp::NONE);
+            signed.frame(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
         }
         prop_assert_eq!(signed.report().unsigned, 1);
     }

@@ -1,10 +1,12 @@
 //! What arrived of a trial: each frame once, known by its signature, and how long it took. A frame that arrives
 //! damaged has not arrived: it is lost to whoever it was for.
 
+use super::pauses::Pauses;
 use crate::signed::{Mark, Reader};
 use hdrhistogram::Histogram;
 use measure::packets::Spread;
 use port::{Frame, Stamp};
+use std::ops::Range;
 
 /// Frames of an earlier trial were due at least this long before.
 const APART_NS: u64 = 3_000_000;
@@ -32,14 +34,23 @@ pub struct Arrivals {
     pub longest_ns: u64,
     /// The number of one frame in the middle, and how long it took.
     tagged: (u64, Option<u64>),
+    /// Streams that the frames of this direction have.
+    streams: Range<u16>,
+    /// Interruptions, where they are looked for.
+    pub pauses: Option<Pauses>,
+    /// All that had arrived by then was read: what is read now and has no stamp came later.
+    pub looked_ns: u64,
     reader: Reader,
 }
 
 impl Arrivals {
     /// Of a trial of `offered` frames, the first of which is due at `origin_unix_ns`; no trial began before
     /// `sweep_unix_ns`.
-    pub fn new(offered: u64, origin_unix_ns: u64, sweep_unix_ns: u64) -> Self {
+    pub fn new(offered: u64, streams: Range<u16>, origin_unix_ns: u64, sweep_unix_ns: u64) -> Self {
         Self {
+            streams,
+            pauses: None,
+            looked_ns: origin_unix_ns,
             from_unix_ns: origin_unix_ns.saturating_sub(APART_NS),
             sweep_unix_ns,
             seen: vec![0; usize::try_from(offered.div_ceil(64)).unwrap_or_default()],
@@ -67,6 +78,10 @@ impl Arrivals {
             Mark::Damaged => return self.damaged += 1,
             Mark::Plain => return self.others += 1,
         };
+        // Those of the other direction, come back.
+        if !self.streams.contains(&signature.stream) {
+            return self.others += 1;
+        }
         if signature.due_unix_ns < self.from_unix_ns {
             self.stragglers += u64::from(signature.due_unix_ns >= self.sweep_unix_ns);
             return self.others += 1;
@@ -88,8 +103,26 @@ impl Arrivals {
                 if signature.seq == self.tagged.0 {
                     self.tagged.1 = Some(took);
                 }
+                if let Some(pauses) = &mut self.pauses {
+                    let since = if frame.stamp.0 == 0 { self.looked_ns.clamp(1, stamp) } else { stamp };
+                    pauses.frame(signature.seq, (since, stamp), took);
+                }
             }
         }
+    }
+
+    /// How many of the frames `from..to` did not arrive, and the last of them.
+    pub fn lost(&self, from: u64, to: u64) -> (u64, Option<u64>) {
+        let (mut count, mut last) = (0, None);
+        for (word, seen) in (from / 64..to.div_ceil(64)).zip(self.seen.iter().skip((from / 64) as usize)) {
+            let first = word * 64;
+            let above = u64::MAX << from.saturating_sub(first).min(63);
+            let below = u64::MAX >> (first + 64).saturating_sub(to).min(63);
+            let lost = !seen & above & below;
+            count += u64::from(lost.count_ones());
+            last = lost.checked_ilog2().map(|bit| first + u64::from(bit)).or(last);
+        }
+        (count, last)
     }
 
     /// How long the frame in the middle took (RFC 2544 §26.2 tags one), in nanoseconds.
@@ -132,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_frame_whose_payload_was_changed_on_its_way_has_not_arrived() {
-        let mut arrivals = Arrivals::new(100, START, START);
+        let mut arrivals = Arrivals::new(100, 0..1, START, START);
         for number in 0..100 {
             let (mut bytes, at) = testing::frame(number, 0, 200);
             match number {
@@ -149,7 +182,7 @@ mod tests {
         assert_eq!((arrivals.unique, arrivals.damaged, arrivals.others), (97, 3, 0));
         // Of an earlier trial, damaged or not, it is none of these.
         let (mut bytes, at) = testing::frame(7, 0, 200);
-        let mut later = Arrivals::new(100, START + 1_000_000_000, START);
+        let mut later = Arrivals::new(100, 0..1, START + 1_000_000_000, START);
         for flip in [0, 1] {
             bytes[150] ^= flip;
             let frame =
@@ -157,5 +190,41 @@ mod tests {
             later.frame(&frame, at);
         }
         assert_eq!((later.unique, later.damaged, later.others), (0, 0, 2));
+    }
+
+    #[test]
+    fn the_last_that_was_lost_is_known_of_any_stretch() {
+        let mut arrivals = Arrivals::new(300, 0..1, START, START);
+        let lost = [0, 63, 64, 130, 255];
+        for number in (0..300).filter(|number| !lost.contains(number)) {
+            let (bytes, at) = testing::frame(number, 0, 200);
+            let frame =
+                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            arrivals.frame(&frame, at);
+        }
+        // 128..131 has 130; 131..255 has none; both ends of a word belong to it.
+        for (from, to, count, last) in [
+            (0, 300, 5, Some(255)),
+            (1, 255, 3, Some(130)),
+            (63, 64, 1, Some(63)),
+            (64, 65, 1, Some(64)),
+            (65, 130, 0, None),
+            (131, 255, 0, None),
+            (131, 256, 1, Some(255)),
+            (256, 300, 0, None),
+            (10, 10, 0, None),
+        ] {
+            assert_eq!(arrivals.lost(from, to), (count, last), "{from}..{to}");
+        }
+    }
+
+    #[test]
+    fn frames_of_the_other_direction_are_others() {
+        let mut arrivals = Arrivals::new(100, 1..2, START, START);
+        let (bytes, at) = testing::frame(0, 0, 200);
+        let frame =
+            Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+        arrivals.frame(&frame, at);
+        assert_eq!((arrivals.unique, arrivals.others), (0, 1));
     }
 }

@@ -1,5 +1,5 @@
-//! Trials over real ports: `send`'s own threads send, another receives and counts, and what is on its way is
-//! waited for.
+//! Trials over real ports: `send`'s own threads send, others receive and count, and what is on its way is
+//! waited for. In each direction there is one of both.
 //!
 //! ```text
 //!   origin ──────── length ────────► end ── drain ──►
@@ -7,52 +7,43 @@
 //!   ◄─────────────── arrivals are counted ──────────►
 //! ```
 
-use super::arrivals::Arrivals;
-use super::trial::{Side, TOLERANCE, Trial, TrialOrder};
+use super::carry::{Carried, Course, LOOK, Look, OVERDUE, Sender, Step, Way};
+use super::departed::{Departed, Left};
+use super::pauses::Pause;
+use super::recovery::{Recovered, RecoveryOrder};
+use super::reset::{Ask, Outcome, ResetOrder, Watched};
+use super::trial::{Side, Trial, TrialOrder, Void};
 use crate::own_clock::OwnClock;
-use crate::pace::shared::Shared;
 use crate::send::flood::{self, Flood, Numbers};
 use crate::send::ledger::Ledger;
-use crate::send::outlet::{Looks, Wall};
+use crate::send::outlet::Looks;
 use crate::send::pacer::{self, Pacer};
 use crate::send::sender::{SenderContext, SenderReport};
 use crate::send::timed::{self, Timed, When};
-use crate::send::{Departures, Ends, Pattern, machine};
-use crate::{Control, PacketError};
+use crate::send::{Departures, Ends, Pattern};
+use crate::{JobControl, PacketError};
 use clock::priority::Grant;
 use clock::{Clock, HostClock};
 use hdrhistogram::Histogram;
 use plan::Spin;
-use port::{For, Port};
 use schedule::Share;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Outcome, Phase, Picos, Record};
+use std::sync::Arc;
+use units::{Instant, Picos};
 use wire::Template;
 
 /// From the making of threads to the first departure.
 const START: Picos = Picos::from_millis(10);
-/// A frame that left within this of its due time was on time.
-const ON_TIME: Picos = Picos::from_micros(200);
-/// What leaves this much after the end of a trial still counts as within it.
-const GRACE: Picos = Picos::from_millis(1);
-/// Frames read in one go.
-const BATCH: usize = 256;
-/// The receiver sleeps so long while nothing comes.
-const PATIENCE: Picos = Picos::from_millis(1);
-/// A frame that was waited for as often as long as the slowest took is lost.
-const OVERDUE: u64 = 2;
-/// No way is waited for longer than this, unless a longer time was asked for.
-const MOST_DRAIN: Picos = Picos::from_secs(10);
+/// A sender that was late by more than this part of a stream that was ended early did not keep up.
+const HELD_UP: u64 = 10;
 /// Frames that one trial may have: a bit is kept for each.
 pub const MOST_FRAMES: u64 = 1 << 32;
 
-/// Both ports, open for all trials.
+/// The ports, open for all trials.
 pub struct Bench {
     pub clock: HostClock,
-    pub control: Arc<Control>,
-    pub send: Shared,
-    pub receive: Box<dyn Port>,
+    pub control: Arc<JobControl>,
+    /// One, or one for each direction.
+    pub ways: Vec<Way>,
     /// So long is waited for frames on their way: longer once it was seen to be too short.
     pub drain: Picos,
     pub cpus: Vec<u32>,
@@ -64,112 +55,45 @@ pub struct Bench {
     pub own: Option<OwnClock>,
 }
 
-/// A trial and what else it tells.
-#[derive(Clone, Debug)]
-pub struct Made {
+/// A trial, or one direction of it, and what else it tells.
+#[derive(Clone, Copy, Debug)]
+pub struct MadeWay {
     pub trial: Trial,
     /// Frames that came once more.
     pub duplicated: u64,
     /// Frames that came with a wrong checksum or signature: they count as lost.
     pub damaged: u64,
-    /// Frames of an earlier trial that came in this one.
-    pub stragglers: u64,
     /// How long the frame in the middle took.
     pub tagged_ns: Option<u64>,
 }
 
-/// What came of sending and receiving.
-struct Carried {
-    arrivals: Arrivals,
-    /// What this machine lost: frames that its port had taken, and frames that had arrived.
-    dropped: u64,
-    missed: u64,
-    /// How long was waited, if that was too short.
-    undrained: Option<Picos>,
+/// A trial and its directions.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// All directions together.
+    pub trial: Trial,
+    pub ways: Vec<MadeWay>,
+    /// Frames of an earlier trial that came in this one.
+    pub stragglers: u64,
 }
 
-/// What left, counted while it does.
-#[derive(Clone, Default)]
-struct Departed(Arc<Mutex<Left>>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Left {
-    sent: u64,
-    first: Option<Instant>,
-    last: Option<Instant>,
-    latest: Picos,
-    /// Where the last quarter begins, and how many frames of it were on time.
-    quarter: Option<Instant>,
-    on_time_at_last: u64,
-    /// Frames that were on time, and those that left before the trial's end and a little grace.
-    on_time: u64,
-    end: Option<Instant>,
-    within: u64,
-    /// Frames that the last round knew of.
-    told: u64,
-    /// From one frame to the next: as long the last one takes.
-    gap: Picos,
-}
-
-impl Left {
-    /// Whether the generator is able to make this load, of so many frames: one that is not gets later and later
-    /// from the beginning on, so that next to none is on time, nor before the end all have left. One that was
-    /// held up was on time before, or catches up.
-    fn kept_up(&self, offered: u64) -> bool {
-        self.on_time_at_last > 0
-            || self.on_time * 2 >= offered.max(1)
-            || self.within as f64 >= offered as f64 * (1.0 - TOLERANCE)
-    }
-
-    fn leaves(&mut self, due: Instant, sent: Instant) {
-        self.sent += 1;
-        self.first.get_or_insert(sent);
-        self.last = Some(sent);
-        let late = sent.since(due);
-        self.latest = self.latest.max(late);
-        let is_on_time = late < ON_TIME;
-        self.on_time += u64::from(is_on_time);
-        self.on_time_at_last += u64::from(is_on_time && self.quarter.is_some_and(|quarter| due >= quarter));
-        self.within += u64::from(self.end.is_some_and(|end| sent <= end));
+impl Made {
+    fn of(ways: Vec<MadeWay>, stragglers: u64) -> Self {
+        let trials: Vec<Trial> = ways.iter().map(|way| way.trial).collect();
+        Self { trial: Trial::together(&trials), ways, stragglers }
     }
 }
 
-impl Departed {
-    /// The trial begins and lasts so long, with a frame every so often.
-    fn watch(&self, origin: Instant, length: Picos, gap: Picos) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.quarter = Some(origin + Picos::from_picos(length.as_picos() / 4 * 3));
-        left.end = Some(origin + length + GRACE);
-        left.gap = gap;
-    }
-
-    fn left(&self) -> Left {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The recorder of a trial: it counts, and keeps the first and the last time. Its lock is never waited for.
-impl Record for Departed {
-    fn event(&mut self, event: &Event) {
-        if event.outcome != Outcome::Frame(Fate::Sent) {
-            return;
-        }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).leaves(event.due, event.sent);
-    }
-    fn missed(&mut self, _: Miss, _: u64) {}
-    fn frames(&mut self, _: Fate, count: u64, _: Bytes) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.sent += count;
-    }
-    fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, now: Instant, _: &EngineCounters) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Frames that left in bulk have no times of their own: the round in which they did is theirs.
-        if left.first.is_none() && left.sent > left.told {
-            left.told = left.sent;
-            left.last = Some(now);
-        }
-    }
+/// A reset and the stream that it interrupted.
+pub struct ResetMade {
+    pub made: Made,
+    pub outcome: Outcome,
+    /// The longest interruption of each direction.
+    pub pauses: Vec<Option<Pause>>,
+    /// Frames that could not leave, as the link was down.
+    pub unsent: u64,
+    pub asked: Option<Instant>,
+    pub begun: Instant,
 }
 
 impl Bench {
@@ -181,54 +105,120 @@ impl Bench {
     pub fn trial(
         &mut self,
         order: TrialOrder,
-        template: &Arc<Template>,
+        looks: &[Arc<Template>],
         watch: &mut dyn FnMut(u64, Instant),
-    ) -> Result<(Made, Histogram<u64>), PacketError> {
-        let offered = order.load.frames_in(order.length);
-        if offered > MOST_FRAMES {
-            return Err(PacketError::Wrong(format!(
-                "a trial of {offered} frames is too long; lower --trial-time"
-            )));
-        }
+    ) -> Result<(Made, Vec<Histogram<u64>>), PacketError> {
+        let offered = bounded(order.load.frames_in(order.length))?;
         let origin = self.origin(START, OwnClock::lead)?;
         let ends = Ends { after: Some(order.length), frames: None };
         let departures = Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE);
-        let departed = Departed::default();
-        departed.watch(origin, order.length, order.load.rate().gap());
-        let (context, timer, spin) = (self.sender(template, &departed), self.clock, self.spin);
-        let sender: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
-            Some(clock) => {
-                let setup = timed::TimedSetup { clock, when: When::Due(departures), origin };
-                Box::new(move || Timed::new(context, setup).run())
-            }
-            None => {
-                let (end, relative, may_turn) = (origin + order.length, false, false);
-                let setup = pacer::PacerSetup { timer, departures, end, spin, relative, may_turn };
-                Box::new(move || Pacer::new(context, setup).run())
-            }
+        let stream = Stream { departures, origin, end: origin + order.length, order };
+        let course = Course { offered, origin, step: &mut |_| Step::On, pauses: false };
+        let carried = self.paced(&stream, looks, self.control.clone(), course, watch)?;
+        let stragglers = carried.iter().map(|way| way.arrivals.stragglers).sum();
+        let ways = carried.iter().map(|way| way.made(order, offered, origin)).collect();
+        let times = carried.into_iter().map(|way| way.arrivals.one_way()).collect();
+        Ok((Made::of(ways, stragglers), times))
+    }
+
+    /// RFC 2544 §26.5: an overload, then half of it; and how long after that the last frame was lost.
+    ///
+    /// # Errors
+    /// A port failed, or the trial would be too large.
+    pub fn recovery(
+        &mut self,
+        order: &RecoveryOrder,
+        looks: &[Arc<Template>],
+        watch: &mut dyn FnMut(u64, Instant),
+    ) -> Result<(Made, Recovered), PacketError> {
+        let origin = self.origin(START, OwnClock::lead)?;
+        let relief = origin + order.length;
+        let ends = Ends { after: Some(order.length.saturating_mul(2)), frames: None };
+        let mut departures = Departures::new(Pattern::Even(order.over.rate()), ends, origin, Share::WHOLE);
+        departures.set_rate(relief, order.under.rate()).expect("even gaps have a rate");
+        let (offered, first) = (bounded(departures.total())?, departures.first_from(relief));
+        let overload = TrialOrder { load: order.over, length: order.length };
+        let end = origin + order.length.saturating_mul(2);
+        let stream = Stream { departures: departures.clone(), origin, end, order: overload };
+        let course = Course { offered, origin, step: &mut |_| Step::On, pauses: false };
+        let carried = self.paced(&stream, looks, self.control.clone(), course, watch)?;
+        let stragglers = carried.iter().map(|way| way.arrivals.stragglers).sum();
+        let mut recovered = Recovered { resolution: order.under.rate().gap(), ..Recovered::default() };
+        let mut ways = Vec::new();
+        for way in &carried {
+            let mut made = way.made(overload, offered, origin);
+            // One that never left would pass for one that was lost, and the last one decides.
+            let (sent, all) = (made.trial.sent, made.trial.offered);
+            made.trial.spoilt = (sent < all).then_some(Void::NotSent { sent, offered: all });
+            let (during, _) = way.arrivals.lost(0, first);
+            let (after, last) = way.arrivals.lost(first, offered);
+            let at = last.and_then(|last| departures.due_of(last));
+            recovered.add(during, after, at.map(|at| at.since(relief)), order.length);
+            recovered.late = recovered.late.max(made.trial.latest);
+            ways.push(made);
+        }
+        Ok((Made::of(ways, stragglers), recovered))
+    }
+
+    /// RFC 2544 §26.6: an even stream, which a reset interrupts. `ask` is called once when the device is to be
+    /// reset, and then every few milliseconds.
+    ///
+    /// # Errors
+    /// A port failed, or the stream would be too large.
+    pub fn reset(
+        &mut self,
+        order: &ResetOrder,
+        looks: &[Arc<Template>],
+        ask: &mut dyn Ask,
+        watch: &mut dyn FnMut(u64, Instant),
+    ) -> Result<ResetMade, PacketError> {
+        let most = order.longest();
+        bounded(order.load.frames_in(most))?;
+        let origin = self.origin(START, OwnClock::lead)?;
+        let ends = Ends { after: Some(most), frames: None };
+        let departures = Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE);
+        let whole = TrialOrder { load: order.load, length: most };
+        let stream = Stream { departures: departures.clone(), origin, end: origin + most, order: whole };
+        let mut watched = Watched::new(order, origin);
+        // Ended before its time, the stream alone ends.
+        let crew = Arc::new(JobControl::default());
+        let offered = departures.total();
+        let mut step = |look: &Look| watched.step(look, ask);
+        let course = Course { offered, origin, step: &mut step, pauses: true };
+        let carried = self.paced(&stream, looks, crew, course, watch)?;
+        let ended = watched.ended.unwrap_or(origin + most);
+        let length = ended.since(origin);
+        let whole = TrialOrder { length, ..whole };
+        let stragglers = carried.iter().map(|way| way.arrivals.stragglers).sum();
+        let unsent = carried.iter().map(|way| way.failed).sum();
+        let due = departures.passed(ended);
+        let made = |way: &Carried| {
+            // What the device's link did not take is the device's. A sender that was held up for a moment when
+            // the stream ended had frames left that were due.
+            let gone = way.left.sent.saturating_sub(way.dropped);
+            let missing = due.saturating_sub(gone + way.failed);
+            let held_up = way.left.latest.min(Picos::from_picos(length.as_picos() / HELD_UP)) + LOOK;
+            let offered = if missing <= order.load.frames_in(held_up) + 1 { gone } else { due };
+            let mut made = way.made(whole, offered, origin);
+            // What the device kept during the reset came, or had all the time since to come.
+            let slowest = Picos::from_nanos(way.arrivals.longest_ns);
+            made.trial.undrained =
+                way.undrained.filter(|waited| *waited + order.after < slowest.saturating_mul(OVERDUE));
+            made
         };
-        let Carried { arrivals, dropped, missed, undrained } =
-            self.carry_out(sender, &departed, offered, origin, watch)?;
-        let left = departed.left();
-        let took = match (left.first, left.last) {
-            (Some(first), Some(last)) => last.since(first).max(last.since(origin)) + order.load.rate().gap(),
-            _ => Picos::ZERO,
-        };
-        let trial = Trial {
-            load: order.load,
-            length: order.length,
-            offered,
-            sent: left.sent.saturating_sub(dropped),
-            took: took.min(order.length.saturating_mul(10)),
-            received: arrivals.unique,
-            missed,
-            latest: left.latest,
-            kept_up: left.kept_up(offered),
-            undrained,
-        };
-        let Arrivals { duplicated, damaged, stragglers, .. } = arrivals;
-        let made = Made { trial, duplicated, damaged, stragglers, tagged_ns: arrivals.tagged_ns() };
-        Ok((made, arrivals.one_way()))
+        let pauses = carried
+            .iter()
+            .map(|way| way.arrivals.pauses.as_ref().and_then(|pauses| pauses.longest))
+            .collect();
+        let made = Made::of(carried.iter().map(made).collect(), stragglers);
+        Ok(ResetMade {
+            made,
+            outcome: watched.outcome(),
+            pauses,
+            unsent,
+            asked: watched.asked,
+            begun: origin,
+        })
     }
 
     /// So many frames back to back, as fast as the port takes them.
@@ -238,167 +228,138 @@ impl Bench {
     pub fn burst(
         &mut self,
         frames: u64,
-        template: &Arc<Template>,
+        looks: &[Arc<Template>],
         watch: &mut dyn FnMut(u64, Instant),
     ) -> Result<Burst, PacketError> {
         // A port that keeps its own time lets them go as soon as it has them.
         let origin = self.origin(START, |_| Picos::ZERO)?;
-        let departed = Departed::default();
-        let (context, timer) = (self.sender(template, &departed), self.clock);
-        let sender: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
-            Some(clock) => {
-                let setup = timed::TimedSetup { clock, when: When::AtOnce { frames, end: None }, origin };
-                Box::new(move || Timed::new(context, setup).run())
-            }
-            None => {
-                let numbers = Arc::new(Numbers::new(Some(frames)));
-                let setup = flood::FloodSetup { timer, numbers, origin, end: Instant::FAR };
-                Box::new(move || Flood::new(context, setup).run())
-            }
+        let sender = |(way, look): (&Way, &Arc<Template>)| {
+            let departed = Departed::default();
+            let context = context(way, look, &departed, self.control.clone());
+            let (timer, numbers) = (self.clock, look.numbers());
+            let run: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
+                Some(clock) => {
+                    let setup = timed::TimedSetup { clock, when: When::AtOnce { frames, end: None }, origin };
+                    Box::new(move || Timed::new(context, setup).run())
+                }
+                None => {
+                    let numbers = Arc::new(Numbers::new(Some(frames)));
+                    let setup = flood::FloodSetup { timer, numbers, origin, end: Instant::FAR };
+                    Box::new(move || Flood::new(context, setup).run())
+                }
+            };
+            Sender { run, departed, numbers }
         };
-        let Carried { arrivals, dropped, missed, undrained } =
-            self.carry_out(sender, &departed, frames, origin, watch)?;
-        let left = departed.left();
-        let sent = left.sent.saturating_sub(dropped);
-        let took = left.last.map_or(Picos::ZERO, |last| last.since(origin));
-        Ok(Burst { offered: frames, sent, received: arrivals.unique, missed, took, undrained })
+        let senders = self.ways.iter().zip(looks).map(sender).collect();
+        let course = Course { offered: frames, origin, step: &mut |_| Step::On, pauses: false };
+        let carried = self.carry_out(senders, self.control.clone(), course, watch)?;
+        let burst = |way: &Carried| Burst {
+            offered: frames,
+            sent: way.left.sent.saturating_sub(way.dropped),
+            received: way.arrivals.unique,
+            missed: way.missed,
+            took: way.left.last.map_or(Picos::ZERO, |last| last.since(origin)),
+            undrained: way.undrained,
+        };
+        Ok(Burst::together(&carried.iter().map(burst).collect::<Vec<_>>()))
     }
 
     /// When the next trial begins: by the clock of this host, or of the port.
     fn origin(&mut self, ahead: Picos, own_ahead: fn(&OwnClock) -> Picos) -> Result<Instant, PacketError> {
         Ok(match &self.own {
-            Some(own) => own.now(&mut self.send)? + own_ahead(own),
+            Some(own) => own.now(&mut self.ways[0].send)? + own_ahead(own),
             None => self.clock.now() + ahead,
         })
     }
 
-    /// What the thread that sends is made with, whichever it is.
-    fn sender(&self, template: &Arc<Template>, departed: &Departed) -> SenderContext {
-        let ledger = Ledger::new(Box::new(departed.clone()));
-        let (port, looks) = (Box::new(self.send.again()), Looks::new(template.clone()));
-        SenderContext::unwatched(port, looks, self.control.clone(), ledger)
-    }
-
-    /// Sends, receives and waits for what is on its way.
-    fn carry_out(
+    /// Sends a stream in each direction, and receives it.
+    fn paced(
         &mut self,
-        sender: impl FnOnce() -> SenderReport + Send,
-        departed: &Departed,
-        offered: u64,
-        origin: Instant,
+        stream: &Stream,
+        looks: &[Arc<Template>],
+        crew: Arc<JobControl>,
+        course: Course<'_>,
         watch: &mut dyn FnMut(u64, Instant),
-    ) -> Result<Carried, PacketError> {
-        let origin_unix_ns = match &self.own {
-            Some(own) => own.stamp(origin).0,
-            None => Wall::read(&self.clock).times(origin, origin).due_unix_ns,
-        };
-        let (dropped, missed) = (self.dropped(), missed(&mut *self.receive)?);
-        let (sent_all, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let arrived = AtomicU64::new(0);
-        let (cpus, clock, drain, control) = (self.cpus.clone(), self.clock, self.drain, self.control.clone());
-        let has_own = self.own.is_some();
-        let (receive, priority) = (&mut *self.receive, &self.priority);
-        let (mut waited, sweep_unix_ns) = (Picos::ZERO, self.sweep_unix_ns);
-        let arrivals = std::thread::scope(|scope| {
-            let (sent_all, over, arrived) = (&sent_all, &over, &arrived);
-            let receiver = scope.spawn({
-                let cpu = cpus.get(1).copied();
-                move || {
-                    machine::settle_beside(cpu, priority);
-                    listen(receive, Arrivals::new(offered, origin_unix_ns, sweep_unix_ns), over, arrived)
+    ) -> Result<Vec<Carried>, PacketError> {
+        let sender = |(way, look): (&Way, &Arc<Template>)| {
+            let departed = Departed::default();
+            departed.watch(stream.origin, stream.order.length, stream.order.load.rate().gap());
+            let context = context(way, look, &departed, crew.clone());
+            let (timer, spin, departures) = (self.clock, self.spin, stream.departures.clone());
+            let (origin, end) = (stream.origin, stream.end);
+            let run: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
+                Some(clock) => {
+                    let setup = timed::TimedSetup { clock, when: When::Due(departures), origin };
+                    Box::new(move || Timed::new(context, setup).run())
                 }
-            });
-            scope.spawn({
-                let cpu = cpus.first().copied();
-                move || {
-                    machine::settle(cpu, false, priority);
-                    sender();
-                    sent_all.store(true, Ordering::Release);
+                None => {
+                    let (relative, may_turn, departures) = (false, false, departures.into());
+                    let setup = pacer::PacerSetup { timer, departures, end, spin, relative, may_turn };
+                    Box::new(move || Pacer::new(context, setup).run())
                 }
-            });
-            let (mut left_at, mut last_came) = (None, (0, clock.now()));
-            // Of a port that keeps its own time, when the last one that left was off the wire.
-            let moment = |left: &Left| match has_own {
-                true => left.last.map_or(origin, |last| last + left.gap),
-                false => clock.now(),
             };
-            loop {
-                std::thread::sleep(Picos::from_millis(2).as_std());
-                let left = departed.left();
-                let sent = left.sent;
-                watch(sent, moment(&left));
-                if !sent_all.load(Ordering::Acquire) {
-                    continue;
-                }
-                let now = clock.now();
-                let ended = *left_at.get_or_insert(now);
-                waited = now.since(ended);
-                let came = arrived.load(Ordering::Relaxed);
-                if came > last_came.0 {
-                    last_came = (came, now);
-                }
-                // As long as frames come, more are on their way.
-                let quiet = now.since(last_came.1.max(ended));
-                if came >= sent || quiet >= drain || waited >= MOST_DRAIN.max(drain) || control.stops() {
-                    break;
-                }
-            }
-            // What left since that look.
-            let left = departed.left();
-            watch(left.sent, moment(&left));
-            over.store(true, Ordering::Release);
-            receiver.join()
-        });
-        let arrivals = arrivals.unwrap_or_else(|_| {
-            Err(PacketError::Wrong("the receiving thread failed by a fault in Tare itself".to_owned()))
-        })?;
-        let missed_now = self::missed(&mut *self.receive)?;
-        let undrained = self.undrained(&arrivals, waited, departed.left().sent);
-        Ok(Carried {
-            arrivals,
-            dropped: self.dropped().saturating_sub(dropped),
-            missed: missed_now.saturating_sub(missed),
-            undrained,
-        })
+            Sender { run, departed, numbers: look.numbers() }
+        };
+        let senders = self.ways.iter().zip(looks).map(sender).collect();
+        self.carry_out(senders, crew, course, watch)
     }
 
-    /// Whether frames that did not come may still have been on their way; then they are waited for longer from
-    /// now on. Frames that came in a trial that was not theirs show the same.
-    fn undrained(&mut self, arrivals: &Arrivals, waited: Picos, sent: u64) -> Option<Picos> {
-        // A port's own time is not the one that is waited by.
-        let longest = Picos::from_nanos(arrivals.longest_ns);
-        let enough = longest.saturating_mul(OVERDUE);
-        let is_short = self.own.is_none() && arrivals.unique < sent && waited < enough;
-        if is_short || arrivals.stragglers > 0 {
-            self.drain = self.drain.saturating_mul(2).max(enough).min(MOST_DRAIN.max(self.drain));
-        }
-        is_short.then_some(waited)
-    }
-
-    /// Frames that the sending port took and then lost itself. Faults that were asked for are the target's.
-    fn dropped(&mut self) -> u64 {
-        let Ok(counters) = self.send.counters() else { return 0 };
-        counters.drops.iter().filter(|drop| drop.place.is_before_sending()).map(|drop| drop.frames).sum()
-    }
-
-    /// A frame from the receiving port, so that switches on the way learn where it is. Ports that only receive
+    /// A frame from each receiving port, so that switches on the way learn where it is. Ports that only receive
     /// send none.
-    pub fn teach(&mut self) -> bool {
-        let mac = self.receive.about().mac;
-        let (Some(mac), true) = (mac, self.receive.about().can.transmit) else { return false };
-        let taught = self.receive.transmit(1, &mut |slot| {
-            slot.data[..60].fill(0);
-            slot.data[..6].fill(0xff);
-            slot.data[6..12].copy_from_slice(&mac);
-            // IEEE 802's local experimental EtherType 1.
-            slot.data[12..14].copy_from_slice(&[0x88, 0xb5]);
-            slot.length = 60;
+    pub fn teach(&mut self) {
+        self.ways.iter_mut().for_each(|way| {
+            way.teach();
         });
-        taught.is_ok_and(|count| count == 1)
     }
 }
 
-/// A burst and what became of it.
+/// Frames that leave at their times.
+struct Stream {
+    departures: Departures,
+    origin: Instant,
+    end: Instant,
+    /// By which load and length it is judged whether the generator kept up.
+    order: TrialOrder,
+}
+
+impl Carried {
+    fn made(&self, order: TrialOrder, offered: u64, origin: Instant) -> MadeWay {
+        let left: &Left = &self.left;
+        let trial = Trial {
+            load: order.load,
+            length: order.length,
+            offered,
+            sent: left.sent.saturating_sub(self.dropped),
+            took: left.took(origin).min(order.length.saturating_mul(10)),
+            received: self.arrivals.unique,
+            missed: self.missed,
+            latest: left.latest,
+            kept_up: left.kept_up(offered),
+            undrained: self.undrained,
+            ways: 1,
+            spoilt: None,
+        };
+        let (duplicated, damaged) = (self.arrivals.duplicated, self.arrivals.damaged);
+        MadeWay { trial, duplicated, damaged, tagged_ns: self.arrivals.tagged_ns() }
+    }
+}
+
+/// What the thread that sends is made with, whichever it is.
+fn context(way: &Way, look: &Arc<Template>, departed: &Departed, control: Arc<JobControl>) -> SenderContext {
+    let ledger = Ledger::new(Box::new(departed.clone()));
+    SenderContext::unwatched(Box::new(way.send.again()), Looks::new(look.clone()), control, ledger)
+}
+
+fn bounded(offered: u64) -> Result<u64, PacketError> {
+    match offered > MOST_FRAMES {
+        true => Err(PacketError::Wrong(format!(
+            "a trial of {offered} frames is too long; lower --trial-time, or the time of this test"
+        ))),
+        false => Ok(offered),
+    }
+}
+
+/// A burst and what became of it, in all directions together.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
     pub offered: u64,
@@ -410,6 +371,19 @@ pub struct Burst {
 }
 
 impl Burst {
+    fn together(ways: &[Self]) -> Self {
+        let sum = |of: fn(&Self) -> u64| ways.iter().map(of).sum();
+        let lossy = || ways.iter().filter(|way| way.received < way.sent);
+        Self {
+            offered: sum(|way| way.offered),
+            sent: sum(|way| way.sent),
+            received: sum(|way| way.received),
+            missed: lossy().map(|way| way.missed).sum(),
+            took: ways.iter().map(|way| way.took).max().unwrap_or(Picos::ZERO),
+            undrained: lossy().filter_map(|way| way.undrained).max(),
+        }
+    }
+
     /// Which end of this machine fell short, so that the burst says nothing of the target.
     pub const fn void(&self) -> Option<Side> {
         if self.sent < self.offered {
@@ -419,59 +393,5 @@ impl Burst {
         } else {
             None
         }
-    }
-}
-
-/// Counts arrivals until it is over.
-fn listen(
-    port: &mut dyn Port,
-    mut arrivals: Arrivals,
-    over: &AtomicBool,
-    arrived: &AtomicU64,
-) -> Result<Arrivals, PacketError> {
-    loop {
-        let is_over = over.load(Ordering::Acquire);
-        let now = clock::unix_ns();
-        let count = port.receive(BATCH, &mut |frame| arrivals.frame(frame, now))?;
-        arrived.store(arrivals.unique, Ordering::Relaxed);
-        if count == 0 {
-            if is_over {
-                return Ok(arrivals);
-            }
-            port.wait(For::Receive, PATIENCE)?;
-        }
-    }
-}
-
-/// Frames that this machine lost before they could be read.
-fn missed(port: &mut dyn Port) -> Result<u64, PacketError> {
-    let counters = port.counters()?;
-    Ok(counters.drops.iter().filter(|drop| drop.place.is_after_arrival()).map(|drop| drop.frames).sum())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Frames due each 100 µs for 100 ms, each leaving so many microseconds late.
-    fn left(late_us: impl Fn(u64) -> u64) -> Left {
-        let (origin, length) = (Instant::EPOCH + Picos::from_secs(1), Picos::from_millis(100));
-        let departed = Departed::default();
-        departed.watch(origin, length, Picos::from_micros(100));
-        let mut left = departed.left();
-        for n in 0..1_000 {
-            let due = origin + Picos::from_micros(n * 100);
-            left.leaves(due, due + Picos::from_micros(late_us(n)));
-        }
-        left
-    }
-
-    #[test]
-    fn a_generator_that_was_held_up_kept_up_and_one_that_is_too_slow_did_not() {
-        // 30 ms at the very end, from 70 ms on: the last quarter is late as a whole, and left after the end.
-        assert!(left(|n| if n < 700 { 5 } else { 30_000 }).kept_up(1_000));
-        assert!(left(|n| if n < 900 { 8_000 } else { 5 }).kept_up(1_000), "late, but it caught up");
-        // 5 % too slow: each frame 5 µs later than the one before, the last 5 ms.
-        assert!(!left(|n| n * 5).kept_up(1_000));
     }
 }

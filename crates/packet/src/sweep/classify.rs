@@ -1,10 +1,11 @@
 //! Whether a load is reached, by the trials that were made at it (RFC 9971, "Load Classification").
 //!
 //! ```text
-//! full-length trials:  low loss ████████  high loss ███     still to come ░░░░      (together at least the goal's sum)
+//! full-length trials:  low loss ████████  high loss ███   still to come ░░░░  (together ≥ the goal's sum)
 //!                      if all that is to come were high loss: reached all the same?   → lower bound
 //!                      if all that is to come were low loss:  missed all the same?    → upper bound
-//! short trials count only against a load: their high loss, less what the exceed ratio excuses by their low loss
+//! short trials:        count only against a load: their high loss, less what the exceed ratio excuses by their
+//!                      low loss
 //! ```
 
 use super::goal::Target;
@@ -116,6 +117,8 @@ mod tests {
             latest: Picos::ZERO,
             kept_up: false,
             undrained: None,
+            ways: 1,
+            spoilt: None,
         }
     }
 

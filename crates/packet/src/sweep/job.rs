@@ -1,36 +1,38 @@
 //! The job of `tare sweep`: opens what is needed and says what will be done; `work` does it, one frame size
 //! after another, and `findings` tells what came of it.
 
+mod directions;
 mod findings;
+mod outages;
 mod work;
 
+use super::carry::Way;
 use super::goal::{Goal, Limits};
 use super::load::Load;
 use super::tables::AROUND;
 use crate::job::{Facts, Job, MakeRecorders, Running};
 use crate::own_clock::{self, OwnClock};
 use crate::send::machine::{Crew, Crowded};
-use crate::send::{source, words};
-use crate::{Control, PacketError};
+use crate::send::{socket, source, words};
+use crate::{JobControl, PacketError};
 use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
+use directions::{Opened, reversed};
 use plan::Spin;
 use plan::packets::frames::FrameSource;
 use plan::packets::send::Pace;
 use plan::packets::sweep::SweepPlan;
-use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
+use port::{About, Address, Direction, FCS, Port, PortError, PortKind, Wish};
 use std::sync::{Arc, mpsc};
-use wire::Template;
 use wire::template::Spec;
-use work::Sweep;
+use work::{Looks, Sweep};
 
 /// Ports open, frames made.
 pub struct SweepJob {
     plan: SweepPlan,
     clock: HostClock,
-    send: Box<dyn Port>,
-    receive: Box<dyn Port>,
-    templates: Vec<(u32, Arc<Template>)>,
+    ways: Vec<Way>,
+    templates: Vec<(u32, Looks)>,
     line_bps: Option<u64>,
     notes: Vec<String>,
     /// The time of a sending port that keeps its own.
@@ -52,11 +54,11 @@ impl SweepJob {
             ));
         };
         let longest = plan.sizes.iter().copied().max().unwrap_or(1_518) as usize - FCS;
-        let open = |text: &str, direction, busy| {
+        let open = |address: &Address, direction, busy| {
             // A port that keeps its own time tells when frames left: a trial takes as long as that says.
             let departures = direction == Direction::Transmit;
             port::open(
-                &text.parse()?,
+                address,
                 &Wish { direction, busy, departures, frame: longest, signs: true, ..Wish::default() },
             )
             .map_err(|error| match error {
@@ -70,43 +72,52 @@ impl SweepJob {
         };
         let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
         // Those of these kinds have two ends, or a cable of their own.
-        if from == to && !matches!(from.innermost().kind(), Kind::Mem | Kind::Fpga) {
+        if from == to && !matches!(from.innermost().kind(), PortKind::Mem | PortKind::Fpga) {
             let what = format!("--receive: {to} is where frames leave; it is to be the other end of the way");
             return Err(PacketError::Wrong(what));
         }
-        let send = open(&plan.send, Direction::Transmit, true)?;
+        if plan.bidirectional {
+            return Self::with(plan.clone(), clock, Opened::both_ways(&from, &to, open)?);
+        }
+        let send = open(&from, Direction::Transmit, true)?;
         // Both ways where the port can: a frame from there teaches switches on the way. Faults are those of
         // receiving.
         let receive = match to.kind() {
-            Kind::Fault => open(&plan.receive, Direction::Receive, false)?,
-            _ => open(&plan.receive, Direction::Both, false)
-                .or_else(|_| open(&plan.receive, Direction::Receive, false))?,
+            PortKind::Fault => open(&to, Direction::Receive, false)?,
+            _ => open(&to, Direction::Both, false).or_else(|_| open(&to, Direction::Receive, false))?,
         };
-        Self::between(plan.clone(), clock, send, receive)
+        Self::with(plan.clone(), clock, Opened::one_way(send, receive))
     }
 
-    pub(super) fn between(
-        plan: SweepPlan,
-        clock: HostClock,
-        mut send: Box<dyn Port>,
-        mut receive: Box<dyn Port>,
-    ) -> Result<Self, PacketError> {
-        let own = own_clock::of_both(&mut *send, &mut *receive, "--receive", clock.now())?;
-        let spec = spec(&plan, send.about(), receive.about())?;
+    fn with(plan: SweepPlan, clock: HostClock, mut opened: Opened) -> Result<Self, PacketError> {
+        let first = &mut opened.ways[0];
+        let own = own_clock::of_both(&mut first.send, &mut *first.receive, "--receive", clock.now())?;
+        opened.check(own.is_some())?;
+        let (send, receive) = (opened.ways[0].send.about(), opened.ways[0].receive.about());
+        let spec = spec(&plan, send, receive)?;
+        let back = plan.bidirectional.then(|| reversed(&spec, &plan, send, receive)).transpose()?;
+        let mut frames = vec![(&spec, send)];
+        frames.extend(back.as_ref().map(|back| (back, receive)));
         let mut templates = Vec::new();
         for size in &plan.sizes {
-            let made = source::resized(&spec, *size as usize, send.about());
-            let template = made.map_err(|problem| PacketError::Wrong(format!("--sizes: {problem}")))?;
-            if !template.is_signed() {
-                return Err(PacketError::Wrong(format!(
-                    "--sizes: a frame of {size} has no room for a signature"
-                )));
+            let mut looks = Vec::new();
+            for (way, (spec, about)) in frames.iter().enumerate() {
+                let made = source::resized(spec, *size as usize, about);
+                let template = made.map_err(|problem| PacketError::Wrong(format!("--sizes: {problem}")))?;
+                if !template.is_signed() {
+                    return Err(PacketError::Wrong(format!(
+                        "--sizes: a frame of {size} has no room for a signature"
+                    )));
+                }
+                looks.push(Arc::new(template.numbered_from((way * spec.streams.len()) as u16)));
             }
-            templates.push((*size, Arc::new(template)));
+            templates.push((*size, looks.into()));
         }
-        let line_bps = plan.line_bps.or(send.about().speed_bps);
+        // Of both directions, the slower link's.
+        let speed = frames.iter().filter_map(|(_, about)| about.speed_bps).min();
+        let line_bps = plan.line_bps.or(speed);
         if line_bps.is_none() && matches!(plan.max, Pace::Line { .. }) {
-            let name = &send.about().name;
+            let name = &send.name;
             return Err(PacketError::Wrong(format!(
                 "--max-rate: {name} does not tell the speed of its link; write --line 10G, or --max-rate 2M"
             )));
@@ -114,21 +125,25 @@ impl SweepJob {
         let crowded = match own {
             // The port keeps the times.
             Some(_) => None,
-            None => Crew::here(1, 1, plan.cpus.len().min(1)).crowded(),
+            None => {
+                let count = directions(&plan);
+                let named = plan.cpus.len().div_ceil(2).min(count as usize);
+                Crew::here(count, count, named).crowded().or_else(|| opened.crowded())
+            }
         };
         let spin = if crowded.is_some() { Spin::Never } else { Spin::Auto };
         let priority = match own {
             Some(_) => Grant::usual("the port keeps the times"),
             // Each trial has gaps of its own, down to the shortest that can be made.
             None => {
-                priority::grant(plan.priority, &Demand { threads: 1, spins: crowded.is_none(), gap: None })
+                let threads = directions(&plan);
+                priority::grant(plan.priority, &Demand { threads, spins: crowded.is_none(), gap: None })
             }
         };
         Ok(Self {
             plan,
             clock,
-            send,
-            receive,
+            ways: opened.ways,
             templates,
             line_bps,
             notes: Vec::new(),
@@ -171,6 +186,7 @@ impl SweepJob {
 
 /// The specification of frames, with the addresses of both ports where none were given.
 fn spec(plan: &SweepPlan, send: &About, receive: &About) -> Result<Spec, PacketError> {
+    socket::check(&plan.look, false, send)?;
     let mut look = plan.look.clone();
     look.fill_macs(|_| (send.mac.map(wire::template::Mac), receive.mac.map(wire::template::Mac)));
     let FrameSource::Made { spec, .. } = look.source() else {
@@ -181,6 +197,11 @@ fn spec(plan: &SweepPlan, send: &About, receive: &About) -> Result<Spec, PacketE
         stream.sign = true;
     }
     Ok(spec)
+}
+
+/// Directions of its trials.
+const fn directions(plan: &SweepPlan) -> u32 {
+    if plan.bidirectional { 2 } else { 1 }
 }
 
 impl Job for SweepJob {
@@ -195,8 +216,8 @@ impl Job for SweepJob {
                 .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
                 .collect()
         };
-        let mut choices: Vec<(String, String, String)> = of(self.send.about());
-        choices.extend::<Vec<_>>(of(self.receive.about()));
+        let mut choices: Vec<(String, String, String)> = of(self.ways[0].send.about());
+        choices.extend::<Vec<_>>(of(self.ways[0].receive.about()));
         if self.own.is_none() {
             choices
                 .push(words::of_spin(Spin::Auto, self.crowded.as_ref().map(|crowded| crowded.why.as_str())));
@@ -207,10 +228,14 @@ impl Job for SweepJob {
             spins: self.crowded.is_none(),
             no_spin: self.crowded.as_ref().map(|crowded| crowded.mend.clone()),
             gap: None,
+            poisson: None,
             is_open_loop: false,
             length: None,
             load: format!("{} over frame sizes {}", goals.join(", "), sizes.join(", ")),
-            target: format!("{} to {}", plan.send, plan.receive),
+            target: match plan.bidirectional {
+                true => format!("{} to {} and back at once", plan.send, plan.receive),
+                false => format!("{} to {}", plan.send, plan.receive),
+            },
             choices,
             notes: self.notes.clone(),
             time: self.own.as_ref().map(OwnClock::time),
@@ -219,7 +244,7 @@ impl Job for SweepJob {
 
     fn start(
         self: Box<Self>,
-        control: Arc<Control>,
+        control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
         // Of a port that keeps its own time, that is the instant of its time at the beginning.

@@ -6,8 +6,8 @@
 //!   Search ◄───────────────────────────────── whoever makes trials
 //!            learn(Trial)
 //!
-//!   each goal, each step: ── at max ──► at what was forwarded then ──► outwards, doubling ──► halving the ratio
-//!                                      until (upper − lower) / upper ≤ width, then the next, longer and finer step
+//!   each goal, each step: ─ at max ─► at what was forwarded then ─► outwards, doubling ─► halving the ratio
+//!                                     until (upper − lower) / upper ≤ width, then the next step: longer, finer
 //! ```
 //!
 //! A trial in which the generator fell short says nothing of the target. It is tried again, and if that happens
@@ -63,7 +63,7 @@ struct Step {
 
 /// What was found for one goal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct GoalFindings {
     pub goal: Goal,
     /// The highest load that is reached, below every load that is not.
     pub lower: Option<Load>,
@@ -284,11 +284,11 @@ impl Search {
     }
 
     /// What is known for each goal.
-    pub fn found(&self) -> Vec<Found> {
+    pub fn found(&self) -> Vec<GoalFindings> {
         self.goals.iter().map(|goal| self.found_for(goal)).collect()
     }
 
-    fn found_for(&self, goal: &Goal) -> Found {
+    fn found_for(&self, goal: &Goal) -> GoalFindings {
         let Some(target) = goal.targets().pop() else { unreachable!("a goal has a last step") };
         let (lower, upper) = self.bounds(&target);
         let throughput = lower.and_then(|load| conditional_throughput(&target, &self.trials_at(load)));
@@ -308,7 +308,7 @@ impl Search {
             _ if self.is_held_up() => End::HeldUp,
             _ => End::RanOut,
         };
-        Found { goal: goal.clone(), lower, upper, throughput, end }
+        GoalFindings { goal: goal.clone(), lower, upper, throughput, end }
     }
 
     fn limited(&self, reached: f64) -> End {

@@ -2,12 +2,14 @@
 //! and for each trial.
 
 use super::arrivals::no_times;
-use super::bench::Made;
+use super::bench::{Made, MadeWay};
 use super::goal::Goal;
-use super::search::{End, Found};
+use super::recovery::Recovery;
+use super::search::{End, GoalFindings};
 use super::trial::{Judged, Side};
 use hdrhistogram::Histogram;
 use measure::packets::{Cell, Column, Spread, Table};
+use plan::packets::sweep::SweepPlan;
 use stats::students::Mean;
 use units::Picos;
 
@@ -21,15 +23,34 @@ pub const AROUND: f64 = wire::PREAMBLE_AND_GAP as f64;
 pub struct SizeFound {
     pub size: u32,
     /// For each goal what each repetition found.
-    pub goals: Vec<Vec<Found>>,
+    pub goals: Vec<Vec<GoalFindings>>,
     pub latency: Vec<Latency>,
     pub losses: Vec<Loss>,
     pub bursts: Option<Bursts>,
+    pub recovery: Option<Recovery>,
+}
+
+/// What the directions are called.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+
+fn direction(way: usize) -> Cell {
+    Cell::Words(DIRECTIONS[way.min(1)].to_owned())
+}
+
+/// Without its second column where all is of one direction.
+fn directed(mut table: Table) -> Table {
+    let is_reverse = |row: &Vec<Cell>| row[1] == direction(1);
+    if !table.rows.iter().any(is_reverse) {
+        table.columns.remove(1);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
+    table
 }
 
 /// One-way times at a share of the load without loss.
 #[derive(Clone, Debug)]
 pub struct Latency {
+    pub way: usize,
     pub share: f64,
     pub frames_per_second: f64,
     /// Of all trials together.
@@ -46,8 +67,9 @@ pub struct Latency {
 }
 
 impl Latency {
-    pub fn new(share: f64, frames_per_second: f64) -> Self {
+    pub fn new(way: usize, share: f64, frames_per_second: f64) -> Self {
         Self {
+            way,
             share,
             frames_per_second,
             one_way_ns: Spread::default(),
@@ -61,7 +83,7 @@ impl Latency {
     }
 
     /// One more trial.
-    pub fn add(&mut self, made: &Made, times: &Histogram<u64>, judged: Judged) {
+    pub fn add(&mut self, made: &MadeWay, times: &Histogram<u64>, judged: Judged) {
         let (lost, ours) = made.trial.losses();
         (self.lost, self.lost_here) = (self.lost + lost, self.lost_here + ours);
         self.trials += 1;
@@ -76,6 +98,7 @@ impl Latency {
 /// Loss at a share of the highest load.
 #[derive(Clone, Debug)]
 pub struct Loss {
+    pub way: usize,
     pub share: f64,
     pub frames_per_second: f64,
     pub sent: u64,
@@ -99,12 +122,12 @@ pub struct Bursts {
     pub frames_per_second: f64,
 }
 
-fn column(name: &str, unit: &str) -> Column {
+pub fn column(name: &str, unit: &str) -> Column {
     Column { name: name.to_owned(), unit: unit.to_owned() }
 }
 
 /// Frame sizes × goals.
-pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, repetitions: u32) -> Table {
+pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, plan: &SweepPlan) -> Table {
     let mut columns = vec![column("frame size", "bytes")];
     for goal in goals {
         let name = &goal.name;
@@ -115,6 +138,7 @@ pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, repetit
         columns.push(column(&format!("{name} throughput"), "frames/s"));
         columns.push(column(&format!("{name} ended"), ""));
     }
+    columns.push(column("line rate", "frames/s"));
     let rows = found.iter().map(|found| row(found, line_bps)).collect();
     let goal = |goal: &Goal| {
         format!(
@@ -123,7 +147,10 @@ pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, repetit
         )
     };
     let mut notes: Vec<String> = goals.iter().map(goal).collect();
-    notes.push(match repetitions {
+    if plan.bidirectional {
+        notes.push("loads are those of each direction; a trial's loss is that of both together".to_owned());
+    }
+    notes.push(match plan.repetitions {
         1 => {
             "between the load that is reached and the next that is not ('up to') lies the true one".to_owned()
         }
@@ -139,7 +166,9 @@ fn row(found: &SizeFound, line_bps: Option<u64>) -> Vec<Cell> {
     let mut row = vec![Cell::Figure(f64::from(found.size))];
     let wire_bits = (f64::from(found.size) + AROUND) * 8.0;
     for searches in &found.goals {
-        let of = |pick: fn(&Found) -> Option<f64>| -> Vec<f64> { searches.iter().filter_map(pick).collect() };
+        let of = |pick: fn(&GoalFindings) -> Option<f64>| -> Vec<f64> {
+            searches.iter().filter_map(pick).collect()
+        };
         let lower = of(|found| found.lower.map(|load| load.as_per_second()));
         let upper = of(|found| found.upper.map(|load| load.as_per_second()));
         row.push(cell(&lower, 1.0));
@@ -149,6 +178,7 @@ fn row(found: &SizeFound, line_bps: Option<u64>) -> Vec<Cell> {
         row.push(cell(&of(|found| found.throughput), 1.0));
         row.push(Cell::Words(searches.iter().map(|found| end(found.end)).fold(String::new(), joined)));
     }
+    row.push(line_bps.map_or(Cell::Nothing, |line| Cell::Figure(line as f64 / wire_bits)));
     row
 }
 
@@ -161,7 +191,7 @@ fn joined(all: String, next: String) -> String {
     }
 }
 
-fn cell(values: &[f64], factor: f64) -> Cell {
+pub fn cell(values: &[f64], factor: f64) -> Cell {
     let Some(mean) = Mean::of(values) else { return Cell::Nothing };
     match mean.claim.map(|interval| interval.scaled(factor)) {
         Ok(interval) => {
@@ -193,9 +223,9 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         .flat_map(|found| found.latency.iter().map(move |at| (found.size, at)))
         .map(|(size, at)| {
             let Spread { p50, p95, p99, max, mean, .. } = at.one_way_ns;
-            let figures =
-                [f64::from(size), at.share, at.frames_per_second, mean, p50, p95, p99, max, at.lost as f64];
-            let mut row: Vec<Cell> = figures.into_iter().map(Cell::Figure).collect();
+            let figures = [at.share, at.frames_per_second, mean, p50, p95, p99, max, at.lost as f64];
+            let mut row = vec![Cell::Figure(f64::from(size)), direction(at.way)];
+            row.extend(figures.map(Cell::Figure));
             row.extend([
                 Cell::Figure(at.lost_here as f64),
                 Cell::Figure(f64::from(at.trials)),
@@ -207,6 +237,7 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         .collect();
     let columns = [
         ("frame size", "bytes"),
+        ("direction", ""),
         ("of NDR", "share"),
         ("load", "frames/s"),
         ("mean", "ns"),
@@ -220,7 +251,7 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         ("tagged frame", "ns"),
         ("counts", ""),
     ];
-    (!rows.is_empty()).then(|| Table {
+    (!rows.is_empty()).then(|| directed(Table {
         key: "latency".to_owned(),
         title: "One-way latency under load".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
@@ -230,14 +261,16 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
             "'lost' is lost on the way; 'lost here' are those that this machine's receiver lost itself, by its counters".to_owned(),
             "'tagged frame' is the one in the middle of a trial, the mean of all trials (RFC 2544 26.2)".to_owned(),
         ],
-    })
+    }))
 }
 
 /// Frame loss rate.
-pub fn losses(found: &[SizeFound]) -> Option<Table> {
+pub fn losses(found: &[SizeFound], line_bps: Option<u64>) -> Option<Table> {
     let row = |(size, at): (u32, &Loss)| {
+        let of_line = |line: u64| at.frames_per_second * (f64::from(size) + AROUND) * 8.0 / line as f64;
         vec![
             Cell::Figure(f64::from(size)),
+            direction(at.way),
             Cell::Figure(at.share),
             Cell::Figure(at.frames_per_second),
             Cell::Figure(at.sent as f64),
@@ -245,12 +278,14 @@ pub fn losses(found: &[SizeFound]) -> Option<Table> {
             Cell::Figure(at.lost as f64),
             Cell::Figure(at.lost_here as f64),
             Cell::Words(at.judged.words()),
+            line_bps.map_or(Cell::Nothing, |line| Cell::Figure(of_line(line))),
         ]
     };
     let rows: Vec<Vec<Cell>> =
         found.iter().flat_map(|found| found.losses.iter().map(|at| row((found.size, at)))).collect();
     let columns = [
         ("frame size", "bytes"),
+        ("direction", ""),
         ("of the highest load", "share"),
         ("load", "frames/s"),
         ("sent", "count"),
@@ -258,8 +293,9 @@ pub fn losses(found: &[SizeFound]) -> Option<Table> {
         ("lost", "count"),
         ("lost here", "count"),
         ("counts", ""),
+        ("of the line", "share"),
     ];
-    (!rows.is_empty()).then(|| Table {
+    (!rows.is_empty()).then(|| directed(Table {
         key: "loss".to_owned(),
         title: "Frame loss rate".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
@@ -268,7 +304,7 @@ pub fn losses(found: &[SizeFound]) -> Option<Table> {
             "from the highest load downwards in steps of 10 %, until two trials in a row lose nothing (RFC 2544 26.3)"
                 .to_owned(),
         ],
-    })
+    }))
 }
 
 /// Back-to-back frames.
@@ -330,6 +366,7 @@ pub struct TrialRow {
 pub fn trials(rows: &[TrialRow]) -> Table {
     let columns = [
         ("frame size", "bytes"),
+        ("direction", ""),
         ("for", ""),
         ("load", "frames/s"),
         ("length", "ns"),
@@ -340,27 +377,32 @@ pub fn trials(rows: &[TrialRow]) -> Table {
         ("damaged", "count"),
         ("counts", ""),
     ];
-    let row = |row: &TrialRow| {
-        let trial = &row.made.trial;
+    let row = |(row, (way, made)): (&TrialRow, (usize, &MadeWay))| {
+        let trial = &made.trial;
         vec![
             Cell::Figure(f64::from(row.size)),
+            direction(way),
             Cell::Words(row.purpose.clone()),
             Cell::Figure(trial.load.as_per_second()),
             Cell::Figure(row.length.as_nanos() as f64),
             Cell::Figure(trial.sent as f64),
             Cell::Figure(trial.received as f64),
             Cell::Figure(trial.loss()),
-            Cell::Figure(row.made.duplicated as f64),
-            Cell::Figure(row.made.damaged as f64),
+            Cell::Figure(made.duplicated as f64),
+            Cell::Figure(made.damaged as f64),
             Cell::Words(row.judged.words()),
         ]
     };
     let more = rows.len().saturating_sub(MOST_TRIALS);
-    Table {
+    let all = rows
+        .iter()
+        .take(MOST_TRIALS)
+        .flat_map(|row| row.made.ways.iter().enumerate().map(move |made| (row, made)));
+    directed(Table {
         key: "trials".to_owned(),
         title: "Trials".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
-        rows: rows.iter().take(MOST_TRIALS).map(row).collect(),
+        rows: all.map(row).collect(),
         notes: (more > 0).then(|| format!("{more} more trials are not shown")).into_iter().collect(),
-    }
+    })
 }

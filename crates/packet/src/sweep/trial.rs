@@ -32,6 +32,10 @@ pub struct Trial {
     pub kept_up: bool,
     /// How long was waited, if that was too short for frames that may still have been on their way.
     pub undrained: Option<Picos>,
+    /// Directions that it is of, each at the load; the numbers are of all together.
+    pub ways: u32,
+    /// Why it does not count, if that is known already.
+    pub spoilt: Option<Void>,
 }
 
 /// Which end of this machine was the limit.
@@ -87,6 +91,11 @@ impl Void {
 }
 
 impl Judged {
+    /// Whether anything is said of the target by it.
+    pub const fn is_of_use(self) -> bool {
+        !matches!(self, Self::Not(_))
+    }
+
     /// In words, for a table.
     pub fn words(self) -> String {
         match self {
@@ -111,15 +120,38 @@ pub const UNEVEN: Picos = Picos::from_millis(1);
 pub const TOLERANCE: f64 = 0.005;
 
 impl Trial {
+    /// Several directions at once as one trial. What keeps one of them from counting keeps all.
+    pub fn together(ways: &[Self]) -> Self {
+        let first = ways[0];
+        if ways.len() == 1 {
+            return first;
+        }
+        let sum = |of: fn(&Self) -> u64| ways.iter().map(of).sum();
+        Self {
+            offered: sum(|way| way.offered),
+            sent: sum(|way| way.sent),
+            took: ways.iter().map(|way| way.took).max().unwrap_or(first.took),
+            received: sum(|way| way.received),
+            // What was missed of others in a direction that lost nothing is no doubt of another.
+            missed: sum(|way| way.losses().1),
+            latest: ways.iter().map(|way| way.latest).max().unwrap_or(first.latest),
+            kept_up: ways.iter().all(|way| way.kept_up),
+            undrained: ways.iter().filter(|way| way.is_lossy()).filter_map(|way| way.undrained).max(),
+            ways: ways.iter().map(|way| way.ways).sum(),
+            spoilt: ways.iter().find_map(Self::void),
+            ..first
+        }
+    }
+
     /// Share of the frames that left and did not arrive.
     pub fn loss(&self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.sent.saturating_sub(self.received) as f64 / self.sent as f64 }
     }
 
-    /// Frames per second that really left, and could be counted.
+    /// Frames per second that really left, and could be counted, in each direction.
     pub fn reached(&self) -> f64 {
         let took = self.took.max(self.length).as_secs_f64();
-        if took > 0.0 { self.handled() as f64 / took } else { 0.0 }
+        if took > 0.0 { self.handled() as f64 / took / f64::from(self.ways) } else { 0.0 }
     }
 
     /// Frames that both ends of this machine kept up with.
@@ -135,6 +167,9 @@ impl Trial {
 
     /// Why the trial does not count, as far as it alone tells.
     pub fn void(&self) -> Option<Void> {
+        if self.spoilt.is_some() {
+            return self.spoilt;
+        }
         let short = self.offered.saturating_sub(self.sent) as f64;
         if self.sent == 0 || short > self.offered as f64 * TOLERANCE {
             return Some(Void::NotSent { sent: self.sent, offered: self.offered });
@@ -168,9 +203,9 @@ impl Trial {
         (lost - ours, ours)
     }
 
-    /// Frames per second that arrived.
+    /// Frames per second that arrived, in each direction.
     pub fn forwarded(&self) -> f64 {
-        self.received as f64 / self.length.as_secs_f64()
+        self.received as f64 / self.length.as_secs_f64() / f64::from(self.ways)
     }
 }
 
@@ -191,6 +226,8 @@ mod tests {
             latest: Picos::ZERO,
             kept_up: false,
             undrained: None,
+            ways: 1,
+            spoilt: None,
         }
     }
 
@@ -235,5 +272,21 @@ mod tests {
         let uneven =
             |received| Trial { latest: Picos::from_millis(5), ..trial(1_000, 1_000, received, 1_000) };
         assert!(uneven(1_000).is_uneven() && uneven(999).is_uneven());
+    }
+
+    #[test]
+    fn directions_together_are_at_the_load_of_each_and_one_that_does_not_count_spoils_both() {
+        let (forth, back) = (trial(1_000, 1_000, 990, 1_000), trial(1_000, 1_000, 1_000, 1_000));
+        let both = Trial::together(&[forth, back]);
+        assert_eq!((both.sent, both.received, both.loss(), both.void()), (2_000, 1_990, 0.005, None));
+        assert_eq!((both.forwarded(), both.reached(), both.losses()), (995.0, 1_000.0, (10, 0)));
+        // 0.9 % of one direction never left: of both together, that would be within the tolerance.
+        let short = Trial::together(&[forth, trial(1_000, 991, 991, 1_000)]);
+        assert_eq!(short.void(), Some(Void::NotSent { sent: 991, offered: 1_000 }));
+        // Frames of others that the receiver missed in a direction without loss say nothing of the other.
+        let missed = Trial::together(&[forth, Trial { missed: 50, ..back }]);
+        assert_eq!((missed.void(), missed.losses()), (None, (10, 0)));
+        let missed = Trial::together(&[Trial { missed: 3, ..forth }, back]);
+        assert_eq!((missed.void(), missed.losses()), (Some(Void::Receiver { missed: 3 }), (7, 3)));
     }
 }

@@ -1,11 +1,11 @@
 use super::*;
-use crate::{HttpVersion, Load, Order, Plan, Shape, Source};
+use crate::{HttpVersion, LineOrder, Load, Plan, RequestSource, Shape};
 use units::{Bytes, Fraction, Picos};
 
 fn planned(line: &str) -> Plan {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match parse(&words).unwrap() {
-        Asked::Load(args) => plan_file(&args, 1).unwrap().resolve().unwrap(),
+        HttpLoadCommand::Load(args) => plan_file(&args, 1).unwrap().resolve().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -21,7 +21,7 @@ fn parallel_is_a_closed_loop_of_new_connections() {
     assert_eq!(plan.request.version, HttpVersion::Http10);
     assert!(plan.request.idle_timeout && !plan.request.templates && !plan.request.same_checksum);
     assert_eq!(plan.request.timeout, Picos::from_secs(60));
-    assert!(matches!(plan.source, Source::File { order: Order::Random, .. }));
+    assert!(matches!(plan.source, RequestSource::File { order: LineOrder::Random, .. }));
 }
 
 #[test]
@@ -41,5 +41,5 @@ fn rate_is_an_open_loop_at_exactly_that_rate() {
 #[test]
 fn advice_speaks_of_the_options_that_http_load_has() {
     assert_eq!(own_words("lower --parallel"), "lower -parallel");
-    assert_eq!(own_words("add --threads, or lower --rate"), "add --threads, or lower -rate");
+    assert_eq!(own_words("add --threads, or lower --rate"), "add -threads, or lower -rate");
 }

@@ -12,7 +12,8 @@ use units::{Count, ParseError, Picos, Rate};
 type Known = (&'static str, Option<&'static str>);
 
 /// In the order in which http_load tried them.
-const OPTIONS: [Known; 12] = [
+/// The last is new: every prefix means what it did.
+const OPTIONS: [Known; 13] = [
     ("-checksum", None),
     ("-throttle", None),
     ("-verbose", None),
@@ -25,6 +26,7 @@ const OPTIONS: [Known; 12] = [
     ("-sip", Some("file")),
     ("-cipher", Some("str")),
     ("-proxy", Some("host:port")),
+    ("-threads", Some("N")),
 ];
 
 /// What starts fetches.
@@ -55,6 +57,7 @@ pub struct HttpLoadArgs {
     pub cipher: Option<String>,
     /// `host:port`; http_load's port is 80 unless given.
     pub proxy: Option<String>,
+    pub threads: Option<u32>,
     pub start: Start,
     pub stop: Stop,
     pub url_file: String,
@@ -62,7 +65,7 @@ pub struct HttpLoadArgs {
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum HttpLoadCommand {
     Help,
     Version,
     Load(Box<HttpLoadArgs>),
@@ -79,6 +82,7 @@ struct Read {
     sip: Option<PathBuf>,
     cipher: Option<String>,
     proxy: Option<String>,
+    threads: Option<u32>,
     parallel: Option<u32>,
     rate: Option<Rate>,
     fetches: Option<Count>,
@@ -86,13 +90,13 @@ struct Read {
 }
 
 /// Reads the words after the program's name.
-pub fn parse(words: &[String]) -> Result<Asked> {
+pub fn parse(words: &[String]) -> Result<HttpLoadCommand> {
     let mut read = Read::default();
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| is_option(word)) {
         match word.as_str() {
-            "-h" | "-help" | "--help" => return Ok(Asked::Help),
-            "-V" | "-version" | "--version" => return Ok(Asked::Version),
+            "-h" | "-help" | "--help" => return Ok(HttpLoadCommand::Help),
+            "-V" | "-version" | "--version" => return Ok(HttpLoadCommand::Version),
             _ => {}
         }
         let (name, value_name) = option(word)?;
@@ -105,7 +109,7 @@ pub fn parse(words: &[String]) -> Result<Asked> {
         read.take(name, value)?;
     }
     let url_file = url_file(words, at)?;
-    read.finish(url_file).map(|args| Asked::Load(Box::new(args)))
+    read.finish(url_file).map(|args| HttpLoadCommand::Load(Box::new(args)))
 }
 
 /// A lone `-` is a file's name, as it was to http_load.
@@ -172,7 +176,8 @@ impl Read {
             "-sip" => self.sip = Some(value.into()),
             "-cipher" => self.cipher = Some(value.to_owned()),
             "-proxy" => self.proxy = Some(proxy(value)?),
-            "-parallel" => self.parallel = Some(parallel(name, value)?),
+            "-parallel" => self.parallel = Some(small(name, value)?),
+            "-threads" => self.threads = Some(small(name, value)?),
             "-rate" => self.rate = Some(value.parse().map_err(|error| unfit(name, error, "400 or 2.5"))?),
             "-fetches" => self.fetches = Some(count(name, value)?),
             "-seconds" => self.seconds = Some(time(name, value)?),
@@ -208,6 +213,7 @@ impl Read {
             sip: self.sip,
             cipher: self.cipher,
             proxy: self.proxy,
+            threads: self.threads,
             start,
             stop,
             url_file,
@@ -227,7 +233,7 @@ fn count(name: &str, value: &str) -> Result<Count> {
     Ok(count)
 }
 
-fn parallel(name: &str, value: &str) -> Result<u32> {
+fn small(name: &str, value: &str) -> Result<u32> {
     let count = count(name, value)?.get();
     u32::try_from(count).map_err(|_| wrong!("{name}: '{value}' is too large; expected at most {}", u32::MAX))
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! flags ─┐
-//!        ├─► CaptureFile, GapsFile ─ resolve ─► CapturePlan, GapsPlan ─ to_toml ─► canonical text, which reads back
+//!        ├─► CaptureFile, GapsFile ─ resolve ─► CapturePlan, GapsPlan ─ to_toml ─► text, which reads back
 //! TOML ──┘
 //! ```
 

@@ -94,7 +94,7 @@ const fn times_of(command: Command, times: Times) -> &'static [Time] {
 }
 
 const fn is_of_frames(cause: Cause) -> bool {
-    matches!(cause, Cause::LinkDown | Cause::PortRefused | Cause::FrameTooLong)
+    matches!(cause, Cause::LinkDown | Cause::PortRefused | Cause::PortLate | Cause::FrameTooLong)
 }
 
 const fn is_part_of_frames(part: CausePart) -> bool {

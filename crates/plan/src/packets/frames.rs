@@ -1,16 +1,18 @@
 //! `[frames]`: what the frames of `send`, `sweep` and others look like, from flags or TOML.
 //!
 //! ```text
-//! --src, --dport, --size … ─┐
-//!                           ├─► FramesFile (as typed) ── resolve ──► Frames ── spec(macs) ──► wire::template::Spec
-//! [frames], [[frames.stream]] ┘                                         └──── to_toml ──► canonical text, which reads back
+//! --src, --dport, --size … ───┐
+//!                             ├─► FramesFile (as typed) ─ resolve ─► Frames ─ spec ─► wire::template::Spec
+//! [frames], [[frames.stream]] ┘                                        └─ to_toml ─► text, which reads back
 //! ```
 //!
 //! `[frames]` is the stream that is sent, or what all of `[[frames.stream]]` have in common. Values of a field:
 //! one (`9`), a list (`9,10,53`), a range (`1024..2047`, in steps: `0..100/4`), any of a range
 //! (`random(1024..65535)`), each frame the next; with `@flow` behind it, each flow the next.
 
+mod edit;
 mod headers;
+mod loads;
 mod sizes;
 mod stream;
 mod taken;
@@ -18,16 +20,20 @@ mod tcp_options;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod tunnels;
 mod values;
 mod vary;
 
 use crate::error::PlanError;
 use crate::table::Table;
 use crate::typed::{Typed, TypedList};
+pub use edit::FrameEdit;
+pub use loads::StreamLoad;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 use stream::Reader;
+pub(super) use taken::read_vary;
 use wire::template::{Changes, Layer, Mac, Spec};
 
 macro_rules! stream_fields {
@@ -54,6 +60,20 @@ macro_rules! stream_fields {
         pub struct StreamFile {
             /// Its share of the frames.
             pub weight: Option<Typed>,
+            /// What figures call a stream that has a load of its own, and that load (`tare send`).
+            pub name: Option<String>,
+            pub rate: Option<Typed>,
+            pub gap: Option<Typed>,
+            pub poisson: Option<bool>,
+            pub ramp: Option<String>,
+            pub step: Option<String>,
+            pub stages: Option<String>,
+            pub sine: Option<String>,
+            pub burst: Option<Typed>,
+            /// Times from the start of the run, and of the stream; frames of the stream.
+            pub start: Option<Typed>,
+            pub duration: Option<Typed>,
+            pub count: Option<Typed>,
             $($(#[$doc])* pub $name: Option<Typed>,)*
             pub vary: Option<TypedList>,
             pub sign: Option<bool>,
@@ -89,21 +109,36 @@ macro_rules! stream_fields {
 
             /// What all streams have in common, as a stream.
             fn common(&self) -> StreamFile {
-                StreamFile { weight: None, $($name: self.$name.clone(),)* vary: self.vary.clone(), sign: self.sign }
+                let (vary, sign) = (self.vary.clone(), self.sign);
+                StreamFile { $($name: self.$name.clone(),)* vary, sign, ..StreamFile::default() }
+            }
+
+            /// The other way round.
+            fn take_common(&mut self, common: StreamFile) {
+                $(self.$name = common.$name;)*
+                (self.vary, self.sign) = (common.vary, common.sign);
             }
         }
 
         impl StreamFile {
+            /// What says how frames look.
+            const KEYS: &[&str] = &[$(stringify!($name),)*];
+
+            fn field(&mut self, key: &str) -> Option<&mut Option<Typed>> {
+                $(if key == stringify!($name) { return Some(&mut self.$name); })*
+                None
+            }
+
             /// This, and from `common` what this does not say. The second is which keys are its own.
             fn over(&self, common: &StreamFile) -> (Self, Vec<&'static str>) {
                 let mut own = Vec::new();
                 $(if self.$name.is_some() { own.push(stringify!($name)); })*
                 if self.vary.is_some() { own.push("vary"); }
                 let all = Self {
-                    weight: self.weight.clone(),
                     $($name: self.$name.clone().or_else(|| common.$name.clone()),)*
                     vary: self.vary.clone().or_else(|| common.vary.clone()),
                     sign: self.sign.or(common.sign),
+                    ..self.clone()
                 };
                 (all, own)
             }
@@ -120,6 +155,18 @@ stream_fields! {
     vlan, "--vlan";
     /// Priority of the (outer) tag, 0 to 7.
     pcp, "--pcp";
+    /// `100`, or `100,200`: MPLS labels from the outside in.
+    mpls, "--mpls";
+    /// Number of a PPPoE session.
+    pppoe, "--pppoe";
+    /// `vxlan:7`, `gre`, `gre:7`, `gtpu:7`: the packet travels in a tunnel between these addresses.
+    tunnel, "--tunnel";
+    tunnel_src, "--tunnel-src";
+    tunnel_dst, "--tunnel-dst";
+    /// `hop,dst,frag`: extension headers behind IPv6.
+    ipv6_ext, "--ipv6-ext";
+    /// `ip`, `udp`, `tcp`, `icmp`: checksums that are wrong on purpose.
+    bad_checksum, "--bad-checksum";
     /// `udp`, `tcp`, `icmp`, `arp`, `ip` (nothing behind IP, protocol 253) or `raw` (nothing behind Ethernet).
     proto, "--proto";
     /// Of `raw` frames.
@@ -149,6 +196,7 @@ stream_fields! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
     source: FrameSource,
+    loads: Vec<StreamLoad>,
     text: String,
 }
 
@@ -173,6 +221,19 @@ impl Frames {
         &self.source
     }
 
+    /// Loads of single streams; none where all frames are one load.
+    pub fn loads(&self) -> &[StreamLoad] {
+        &self.loads
+    }
+
+    /// What random values grow from.
+    pub const fn seed(&self) -> u64 {
+        match &self.source {
+            FrameSource::Made { spec, .. } => spec.seed,
+            FrameSource::Taken { changes, .. } => changes.seed,
+        }
+    }
+
     /// Canonical TOML: `[frames]` and `[[frames.stream]]`. Equal frames have equal texts.
     pub fn to_toml(&self) -> &str {
         &self.text
@@ -184,8 +245,10 @@ impl Frames {
         let FrameSource::Made { spec, macs } = &mut self.source else { return };
         for (number, (stream, macs)) in spec.streams.iter_mut().zip(macs).enumerate() {
             let (known_source, known_destination) = known(number);
-            for layer in &mut stream.layers {
+            for (place, layer) in stream.layers.iter_mut().enumerate() {
                 match layer {
+                    // One within a tunnel is not the port's.
+                    Layer::Ethernet { .. } if place > 0 => {}
                     Layer::Ethernet { source, destination, .. } => {
                         put(source, macs.has_source, known_source);
                         put(destination, macs.has_destination, known_destination);
@@ -206,6 +269,16 @@ fn put(address: &mut Mac, is_given: bool, known: Option<Mac>) {
 }
 
 impl FramesFile {
+    /// Whether it changes frames of a recording.
+    pub(super) fn changes(&self) -> bool {
+        self.pcap.is_none() && (self.vary.is_some() || self.sign == Some(true))
+    }
+
+    /// What it says besides.
+    pub(super) fn without_changes(&self) -> Self {
+        Self { vary: None, sign: None, seed: None, ..self.clone() }
+    }
+
     /// Makes frames of what was typed as flags.
     ///
     /// # Errors
@@ -230,20 +303,51 @@ pub(super) fn resolve(file: &FramesFile, table: &Table<'_>) -> Result<Frames, Pl
         let made = Reader { typed: &common, own: &keys, number: None, table }.read(seed)?;
         let text = format!("[frames]\nseed = {seed}\n{}", made.text);
         let spec = Spec { streams: vec![made.spec], seed };
-        return Ok(Frames { source: FrameSource::Made { spec, macs: vec![made.macs] }, text });
+        let (source, loads) = (FrameSource::Made { spec, macs: vec![made.macs] }, Vec::new());
+        return Ok(Frames { source, loads, text });
     }
+    let loads = loads::resolve(file, table)?;
     let mut text = format!("[frames]\nseed = {seed}\n");
     let (mut streams, mut macs) = (Vec::new(), Vec::new());
     for (number, stream) in listed.iter().enumerate() {
         let (typed, own) = stream.over(&common);
         let made = Reader { typed: &typed, own: &own, number: Some(number), table }.read(seed)?;
-        let _ = write!(text, "\n[[frames.stream]]\nweight = {}\n{}", made.spec.weight, made.text);
+        let share = match loads.get(number) {
+            Some(load) => load.text(),
+            None => format!("weight = {}\n", made.spec.weight),
+        };
+        let _ = write!(text, "\n[[frames.stream]]\n{share}{}", made.text);
         streams.push(made.spec);
         macs.push(made.macs);
     }
     let spec = Spec { streams, seed };
     together(&spec, table)?;
-    Ok(Frames { source: FrameSource::Made { spec, macs }, text })
+    Ok(Frames { source: FrameSource::Made { spec, macs }, loads, text })
+}
+
+/// For commands that send one load.
+pub(super) fn resolve_as_one_load(file: &FramesFile, table: &Table<'_>) -> Result<Frames, PlanError> {
+    let frames = resolve(file, table)?;
+    match frames.loads.first() {
+        None => Ok(frames),
+        Some(_) => {
+            let why = "this command sends one load; give its streams weights";
+            Err(table.missing("frames.stream[0]", "tare send", why))
+        }
+    }
+}
+
+/// Makes frames of a recording that `[send]` names: only what changes of them stands in `[frames]`.
+pub(super) fn resolve_recorded(
+    file: &FramesFile,
+    recording: &str,
+    table: &Table<'_>,
+) -> Result<Frames, PlanError> {
+    let named = FramesFile { pcap: Some(recording.to_owned()), ..file.clone() };
+    let mut frames = taken::resolve(&named, table, seed(file, table)?)?;
+    let is_name = |line: &&str| line.starts_with("pcap = ");
+    frames.text = frames.text.split_inclusive('\n').filter(|line| !is_name(line)).collect();
+    Ok(frames)
 }
 
 /// What only all streams together can get wrong: their number and weights.

@@ -1,6 +1,7 @@
 //! Canonical text of a table of a plan, a key a line.
 
 use super::when::Pace;
+use crate::shapes::short_form;
 use std::fmt::{Display, Write};
 use units::Priority;
 
@@ -34,6 +35,14 @@ impl Lines {
         self.text(key, Some(values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")));
     }
 
+    /// Texts of their own; nothing where there are none.
+    pub fn texts(&mut self, key: &str, values: &[String]) {
+        if !values.is_empty() {
+            let all: Vec<String> = values.iter().map(|value| quoted(value)).collect();
+            self.add(key, format!("[{}]", all.join(", ")));
+        }
+    }
+
     /// Nothing where no CPUs were asked for.
     pub fn cpus(&mut self, cpus: &[u32]) {
         if !cpus.is_empty() {
@@ -55,6 +64,10 @@ impl Lines {
             Pace::Replay { file, speed } => {
                 self.text("replay", Some(file.display()));
                 self.text("speed", Some(speed));
+            }
+            Pace::Shape(shape) => {
+                let (key, short) = short_form(shape);
+                self.text(key, Some(short));
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Keys whose values are files.
 const FILES: [&str; 5] = ["replay", "gaps", "lengths", "pcap", "rules"];
 /// Keys whose values are ports: those that are files begin with this.
-const PORTS: [&str; 5] = ["port", "send", "receive", "input", "output"];
+const PORTS: [&str; 6] = ["port", "servers", "send", "receive", "input", "output"];
 const KIND: &str = "pcap:";
 
 /// The text with each file's path as it is seen from the working directory.

@@ -5,28 +5,34 @@
 //!        ├─► SendFile ─ resolve ─► SendPlan ─ to_toml ─► canonical text, which reads back
 //! TOML ──┘
 //!
-//! when:  max │ rate 2M │ rate 1gbit │ rate 50% │ gap 13560 │ gaps FILE │ replay FILE
+//! when:  max │ rate 2M │ rate 1gbit │ rate 50% │ gap 13560 │ gaps FILE │ replay FILE │ ramp, step, stages,
+//! sine
+//!        or each [[frames.stream]] at a pace of its own
 //! ```
 
-use super::frames::{self, Frames, FramesFile};
+use super::frames::{self, FrameSource, Frames, FramesFile, StreamLoad};
 use super::lines::Lines;
+use super::script;
+use super::shaped::{self, LoadKeys};
+use super::split::SplitPlan;
 use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
 use crate::fields::typed_table;
 use crate::file::{LimitsFile, Origin, read_toml};
 use crate::model::Spin;
 use crate::table::Table;
-use crate::typed::Typed;
+use crate::typed::{Typed, TypedList};
 use serde::Deserialize;
 use std::path::PathBuf;
 
+pub use super::script::ScriptPlan;
 pub use super::when::{Pace, Speed};
-use units::{Picos, Priority, Rate};
+use units::{Bytes, Picos, Priority, Rate};
 
 /// Threads that a plan may ask for.
 const MOST_QUEUES: u32 = 256;
-const RATES: &str = "frames per second (2M, 400/s), bits per second on the wire (1gbit, or 1gbit:l2 for frames \
-                     alone), a share of the line rate (50%), or max";
+/// The least that may be held of a capture file.
+const LEAST_AHEAD: u64 = 4_000_000;
 /// Length of a run that nothing else ends.
 const DURATION: Picos = Picos::from_secs(10);
 
@@ -56,6 +62,24 @@ typed_table! {
         replay: String, "--replay";
         /// How much faster a replay is.
         speed: Typed, "--speed";
+        /// How often a recording is played.
+        loops: Typed, "--loop";
+        /// Bytes of a capture file that may be held in memory.
+        read_ahead: Typed, "--read-ahead";
+        /// The port by which the servers' frames of a recording leave.
+        servers: String, "--servers";
+        /// How clients and servers are told apart.
+        split: String, "--split";
+        /// `FIELD=VALUES` of frames of one side.
+        client_vary: TypedList, "--client-vary";
+        server_vary: TypedList, "--server-vary";
+        /// Gaps are random, around the mean of the rate.
+        poisson: bool, "--poisson";
+        /// As `tare http` has them, in frames a second.
+        ramp: String, "--ramp";
+        step: String, "--step";
+        stages: String, "--stages";
+        sine: String, "--sine";
         burst: Typed, "--burst";
         relative: bool, "--relative";
         /// Bytes of payload.
@@ -75,6 +99,10 @@ typed_table! {
         answer_arp: bool, "--answer-arp";
         /// Speed of the link in bits/s, where its driver does not tell it.
         line: Typed, "--line";
+        /// A file of Lua that finishes frames.
+        script: String, "--script";
+        /// The text of that file.
+        lua: String;
     }
 }
 
@@ -93,6 +121,14 @@ pub struct SendPlan {
     pub port: String,
     pub receive: Option<String>,
     pub pace: Pace,
+    /// How often a recording is played.
+    pub loops: Option<u64>,
+    /// Bytes of a capture file that may be held in memory.
+    pub read_ahead: Option<Bytes>,
+    /// Clients and servers leave by two ports.
+    pub split: Option<SplitPlan>,
+    /// Gaps are random, around the mean of a rate.
+    pub poisson: bool,
     /// Frames that leave back to back.
     pub burst: u64,
     pub relative: bool,
@@ -107,6 +143,7 @@ pub struct SendPlan {
     pub drain: Option<Picos>,
     pub answer_arp: bool,
     pub line_bps: Option<u64>,
+    pub script: Option<ScriptPlan>,
     /// What frames look like; where they are replayed, nothing of it is used.
     pub look: Frames,
 }
@@ -140,15 +177,27 @@ impl SendPlanFile {
     /// The first thing that is wrong: which flag or line, what was typed, what would be right.
     pub fn resolve(&self) -> Result<(SendPlan, PacketPlan), PlanError> {
         let (table, send) = (self.table(), &self.send);
-        let pace = self.pace(&table)?;
+        let look = match &send.replay {
+            Some(file) if self.frames.changes() => {
+                self.refuse_looks(&table)?;
+                frames::resolve_recorded(&self.frames, file, &table)?
+            }
+            _ => frames::resolve(&self.frames, &table)?,
+        };
+        let (key, pace) = self.pace(&table, &look)?;
+        let burst = self.load(&table).burst(&pace, key)?;
         let lengths = self.lengths(&table, &pace)?;
         let frames = table.count("frames", &send.frames, 1, u64::MAX)?;
         let from = "write packet:veth0, xdp:veth0, live:veth0, udp:198.18.0.2:9 or just an interface";
         let plan = SendPlan {
             receive: table.port_if_any("receive", send.receive.as_ref())?,
-            burst: self.burst(&table, &pace)?,
+            loops: self.loops(&table)?,
+            read_ahead: self.read_ahead(&table)?,
+            split: self.split(&table)?,
+            poisson: self.load(&table).poisson(&pace, key, burst)?,
+            burst,
             relative: self.relative(&table, &pace)?,
-            duration: self.duration(&table, frames, &pace)?,
+            duration: self.duration(&table, frames, &pace, &look)?,
             queues: table.number("queues", &send.queues, 1, MOST_QUEUES)?.unwrap_or(1),
             cpus: table.cpus("cpus", &send.cpus)?,
             spin: table.spin("spin", send.spin.as_deref())?,
@@ -156,11 +205,12 @@ impl SendPlanFile {
             drain: self.drain(&table)?,
             answer_arp: send.answer_arp.unwrap_or(false),
             line_bps: table.line("line", &send.line)?,
-            look: frames::resolve(&self.frames, &table)?,
+            script: self.script(&table)?,
             port: table.port("port", send.port.as_ref(), from)?,
             pace,
             lengths,
             frames,
+            look,
         };
         self.check_recorded(&table, &plan)?;
         let (text, times) = (plan.to_toml(), plan.times());
@@ -168,46 +218,125 @@ impl SendPlanFile {
         Ok((plan, PacketPlan::new(Command::Send, text, limits)))
     }
 
-    /// Frames of a recording leave as they are. A plan that was written out says how frames look by default:
-    /// that asks for nothing.
-    fn check_recorded(&self, table: &Table<'_>, plan: &SendPlan) -> Result<(), PlanError> {
-        let Some(typed) = self.frames.first_typed() else { return Ok(()) };
-        let by_default = frames::resolve(&FramesFile::default(), table)?;
-        let is_default = self.origin.is_some() && plan.look.to_toml() == by_default.to_toml();
-        if !matches!(plan.pace, Pace::Replay { .. }) || is_default {
-            return Ok(());
+    /// What a script has changed has right checksums, unless it says that a frame is to leave as it is.
+    fn script(&self, table: &Table<'_>) -> Result<Option<ScriptPlan>, PlanError> {
+        let script = script::resolve(&self.send, table)?;
+        let key = if self.send.script.is_some() { "script" } else { "lua" };
+        let mut streams = self.frames.stream.iter().flatten();
+        let is_spoiled =
+            self.frames.bad_checksum.is_some() || streams.any(|stream| stream.bad_checksum.is_some());
+        match (&script, is_spoiled) {
+            (Some(_), true) => {
+                let why = "checksums of a script's frames are made right; write wrong ones in the script, with as_is";
+                Err(table.both(key, "frames.bad_checksum", why))
+            }
+            _ => Ok(script),
         }
-        let why =
-            "a replay sends recorded frames unchanged, at recorded times; to change frames, use --pcap FILE";
-        Err(table.both(typed, "replay", why))
     }
 
-    fn pace(&self, table: &Table<'_>) -> Result<Pace, PlanError> {
+    /// Of a recording fields vary and payloads are signed; everything else it has.
+    fn refuse_looks(&self, table: &Table<'_>) -> Result<(), PlanError> {
+        match self.frames.without_changes().first_typed() {
+            None => Ok(()),
+            Some(typed) => {
+                let why = "recorded frames are sent as they are; only --vary and --sign change them";
+                Err(table.both(typed, "replay", why))
+            }
+        }
+    }
+
+    fn loops(&self, table: &Table<'_>) -> Result<Option<u64>, PlanError> {
+        let loops = table.count("loops", &self.send.loops, 1, u64::MAX)?;
+        match (&loops, &self.send.replay) {
+            (Some(_), None) => {
+                Err(table.missing("loops", "--replay FILE", "only a recording can be repeated"))
+            }
+            _ => Ok(loops),
+        }
+    }
+
+    fn read_ahead(&self, table: &Table<'_>) -> Result<Option<Bytes>, PlanError> {
+        let bytes: Option<Bytes> = table.parse("read_ahead", &self.send.read_ahead)?;
+        let Some(typed) = &self.send.read_ahead else { return Ok(None) };
+        if self.send.replay.is_none() && self.frames.pcap.is_none() {
+            let why = "only a capture file is read ahead";
+            return Err(table.missing("read_ahead", "--replay FILE or --pcap FILE", why));
+        }
+        if bytes.is_some_and(|bytes| bytes.get() < LEAST_AHEAD) {
+            let expected = "4MB or more, e.g. 64MB or 1GiB";
+            return Err(table.wrong("read_ahead", typed.as_str(), "is too little to keep up", expected));
+        }
+        Ok(bytes)
+    }
+
+    /// Frames of a recording leave as they are, but for what varies. A plan that was written out says how
+    /// frames look by default: that asks for nothing.
+    fn check_recorded(&self, table: &Table<'_>, plan: &SendPlan) -> Result<(), PlanError> {
+        if self.frames.is_empty() {
+            return Ok(());
+        }
+        let by_default = frames::resolve(&FramesFile::default(), table)?;
+        let is_default = self.origin.is_some() && plan.look.to_toml() == by_default.to_toml();
+        let is_recorded = matches!(plan.look.source(), FrameSource::Taken { .. });
+        if !matches!(plan.pace, Pace::Replay { .. }) || is_default || is_recorded {
+            return Ok(());
+        }
+        self.refuse_looks(table)
+    }
+
+    fn load<'a>(&'a self, table: &'a Table<'_>) -> LoadKeys<'a> {
         let send = &self.send;
-        let given = [
-            ("rate", send.rate.is_some()),
-            ("gap", send.gap.is_some()),
-            ("gaps", send.gaps.is_some()),
-            ("replay", send.replay.is_some()),
-        ];
-        table.only(&given, "both say when frames leave")?;
+        LoadKeys {
+            table,
+            path: String::new(),
+            rate: &send.rate,
+            gap: &send.gap,
+            poisson: send.poisson,
+            ramp: send.ramp.as_deref(),
+            step: send.step.as_deref(),
+            stages: send.stages.as_deref(),
+            sine: send.sine.as_deref(),
+            burst: &send.burst,
+        }
+    }
+
+    /// When frames leave, and the key that says so.
+    fn pace(&self, table: &Table<'_>, look: &Frames) -> Result<(&'static str, Pace), PlanError> {
+        let (send, load) = (&self.send, self.load(table));
+        let more = [("gaps", send.gaps.is_some()), ("replay", send.replay.is_some())];
+        let key = load.only(&more)?;
         if send.speed.is_some() && send.replay.is_none() {
             let why = "only a recording can be played faster or slower";
             return Err(table.missing("speed", "--replay FILE", why));
         }
-        if let Some(typed) = &send.rate {
-            return Pace::read(typed.as_str())
-                .map_err(|problem| table.wrong("rate", typed.as_str(), problem, RATES));
-        }
-        if let Some(gap) = table.gap("gap", &send.gap, ", or --rate max")? {
-            return Ok(Pace::Gap(gap));
-        }
-        if let Some(file) = &send.gaps {
-            return Ok(Pace::Gaps(file.into()));
-        }
-        match &send.replay {
-            Some(file) => Ok(Pace::Replay { file: file.into(), speed: self.speed(table)? }),
-            None => Ok(Pace::Frames(Rate::per_second(1_000).expect("1 000 is over zero"))),
+        let pace = match (key, &send.gaps, &send.replay) {
+            _ if !look.loads().is_empty() => return self.streams(table, key),
+            (None, ..) => Pace::Frames(Rate::per_second(1_000).expect("1 000 is over zero")),
+            (Some("gaps"), Some(file), _) => Pace::Gaps(file.into()),
+            (Some("replay"), _, Some(file)) => Pace::Replay { file: file.into(), speed: self.speed(table)? },
+            (Some(key), ..) => load.pace(key)?,
+        };
+        Ok((key.unwrap_or("rate"), pace))
+    }
+
+    /// Streams have their own times: nothing else says when frames leave.
+    fn streams(
+        &self,
+        table: &Table<'_>,
+        key: Option<&'static str>,
+    ) -> Result<(&'static str, Pace), PlanError> {
+        let send = &self.send;
+        let others = [
+            (key.unwrap_or("rate"), key.is_some()),
+            ("poisson", send.poisson == Some(true)),
+            ("burst", send.burst.is_some()),
+            ("relative", send.relative == Some(true)),
+            ("length", send.length.is_some()),
+            ("lengths", send.lengths.is_some()),
+        ];
+        match others.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(table.both(key, "frames.stream[0]", "its streams have loads of their own")),
+            None => Ok(("rate", Pace::Streams)),
         }
     }
 
@@ -245,21 +374,6 @@ impl SendPlanFile {
         Ok(lengths)
     }
 
-    fn burst(&self, table: &Table<'_>, pace: &Pace) -> Result<u64, PlanError> {
-        let burst = table.count("burst", &self.send.burst, 1, 1_000_000)?.unwrap_or(1);
-        match pace {
-            Pace::Gaps(_) | Pace::Replay { .. } | Pace::Max if burst > 1 => {
-                let other = match pace {
-                    Pace::Gaps(_) => "gaps",
-                    Pace::Replay { .. } => "replay",
-                    _ => "rate",
-                };
-                Err(table.both("burst", other, "bursts need an even rate or gap"))
-            }
-            _ => Ok(burst),
-        }
-    }
-
     fn relative(&self, table: &Table<'_>, pace: &Pace) -> Result<bool, PlanError> {
         match (self.send.relative.unwrap_or(false), pace) {
             (true, Pace::Max) => Err(table.both("relative", "rate", "with --rate max there are no gaps")),
@@ -267,18 +381,23 @@ impl SendPlanFile {
         }
     }
 
-    /// A run that ends by itself needs no time: a count, or one pass of a recording.
+    /// A run that ends by itself needs no time: a count, one pass of a recording, or stages. A shape is shown
+    /// whole.
     fn duration(
         &self,
         table: &Table<'_>,
         frames: Option<u64>,
         pace: &Pace,
+        look: &Frames,
     ) -> Result<Option<Picos>, PlanError> {
-        if self.send.duration.is_none() {
-            let ends = frames.is_some() || matches!(pace, Pace::Replay { .. });
-            return Ok((!ends).then_some(DURATION));
+        if self.send.duration.is_some() {
+            return table.time("duration", &self.send.duration);
         }
-        table.time("duration", &self.send.duration)
+        let (length, _) = shaped::length(pace);
+        let ends = frames.is_some()
+            || matches!(pace, Pace::Replay { .. })
+            || (*pace == Pace::Streams && look.loads().iter().all(StreamLoad::ends));
+        Ok((!ends).then_some(length.unwrap_or(DURATION)))
     }
 
     fn drain(&self, table: &Table<'_>) -> Result<Option<Picos>, PlanError> {
@@ -299,6 +418,12 @@ impl SendPlan {
         lines.text("port", Some(&self.port));
         lines.text("receive", self.receive.as_ref());
         lines.pace(&self.pace);
+        lines.number("loops", self.loops);
+        lines.text("read_ahead", self.read_ahead);
+        if let Some(split) = &self.split {
+            split.lines(&mut lines);
+        }
+        lines.number("poisson", self.poisson.then_some(true));
         lines.number("burst", Some(self.burst).filter(|burst| *burst > 1));
         lines.add("relative", self.relative);
         match &self.lengths {
@@ -315,8 +440,11 @@ impl SendPlan {
         lines.text("drain", self.drain);
         lines.add("answer_arp", self.answer_arp);
         lines.text("line", self.line_bps);
+        if let Some(script) = &self.script {
+            script.add_to(&mut lines);
+        }
         let look = match self.pace {
-            Pace::Replay { .. } => String::new(),
+            Pace::Replay { .. } if matches!(self.look.source(), FrameSource::Made { .. }) => String::new(),
             _ => format!("\n{}", self.look.to_toml()),
         };
         lines.finish() + &look

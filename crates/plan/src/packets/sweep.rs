@@ -17,6 +17,7 @@ use crate::table::Table;
 use crate::typed::Typed;
 use serde::Deserialize;
 use units::{Fraction, Picos, Priority, Rate};
+use wire::template::Mac;
 
 /// RFC 2544 §9.1, Ethernet.
 pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
@@ -25,6 +26,12 @@ const MOST_SIZE: u64 = 65_535;
 const MOST_REPETITIONS: u32 = 100;
 const MOST_BURSTS: u32 = 1_000;
 const MOST_GOALS: usize = 8;
+const MOST_RESETS: u32 = 100;
+const LONGEST_NAME: usize = 32;
+/// Recovery tests with `--rfc2544`, which asks for "a number of times".
+const RECOVERIES: u32 = 10;
+/// A device is waited for this long after its reset.
+const RESET_TIME: Picos = Picos::from_secs(300);
 /// Loads at which latency is measured, in percent of the first goal's.
 const LATENCY_AT: [u32; 4] = [10, 50, 90, 100];
 
@@ -67,6 +74,18 @@ typed_table! {
         frame_loss: bool, "--frame-loss";
         /// Searches for the longest burst; 0 makes none.
         bursts: Typed, "--bursts";
+        /// How often recovery from an overload is measured, and how long each of its two loads lasts.
+        recovery: Typed, "--recovery";
+        overload_time: Typed, "--overload-time";
+        /// How often the device is reset, or what each reset is called; by a command, or by hand; and how long
+        /// it is waited for.
+        resets: Typed, "--resets";
+        reset_command: String, "--reset-command";
+        reset_time: Typed, "--reset-time";
+        /// Both ports send and receive at once.
+        bidirectional: bool, "--bidirectional";
+        /// Destination of frames from the receiving port.
+        reverse_mac: String, "--reverse-mac";
         /// After the last frame of a trial has left, so long is waited for those on their way.
         drain: Typed, "--drain";
         /// Between two trials, so long nothing is sent.
@@ -86,6 +105,18 @@ pub struct SweepGoal {
     /// `NDR`, `PDR`, `0.1%`.
     pub name: String,
     pub loss: Fraction,
+}
+
+/// Resets of the device while frames pass through it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResetsPlan {
+    pub count: u32,
+    /// `hardware`, `software`, `power`: one for each, or none.
+    pub names: Vec<String>,
+    /// A line for the shell; without one, somebody resets the device by hand.
+    pub command: Option<String>,
+    /// The longest wait for the device to forward again.
+    pub patience: Picos,
 }
 
 /// What `tare sweep` does.
@@ -113,6 +144,13 @@ pub struct SweepPlan {
     pub latency_time: Picos,
     pub frame_loss: bool,
     pub bursts: u32,
+    /// Tests of recovery; each is an overload and half of it, both of this length.
+    pub recovery: u32,
+    pub overload: Picos,
+    pub resets: Option<ResetsPlan>,
+    /// Both ports send and receive at once, each at the load of the trial.
+    pub bidirectional: bool,
+    pub reverse_mac: Option<Mac>,
     /// After the last frame of a trial, at least so long: longer where the way takes longer.
     pub drain: Picos,
     pub rest: Picos,
@@ -183,6 +221,13 @@ impl SweepPlanFile {
             }),
             frame_loss: sweep.frame_loss.unwrap_or(by_the_letter),
             bursts: table.number("bursts", &sweep.bursts, 0, MOST_BURSTS)?.unwrap_or(50),
+            recovery: table
+                .number("recovery", &sweep.recovery, 0, MOST_REPETITIONS)?
+                .unwrap_or(if by_the_letter { RECOVERIES } else { 0 }),
+            overload: table.time("overload_time", &sweep.overload_time)?.unwrap_or(trial),
+            resets: self.resets(&table)?,
+            bidirectional: sweep.bidirectional.unwrap_or(false),
+            reverse_mac: self.reverse_mac(&table)?,
             drain: table.time("drain", &sweep.drain)?.unwrap_or(if by_the_letter {
                 Picos::from_secs(2)
             } else {
@@ -196,10 +241,13 @@ impl SweepPlanFile {
             cpus: table.cpus("cpus", &sweep.cpus)?,
             priority: table.priority("priority", sweep.priority.as_deref())?,
             line_bps: table.line("line", &sweep.line)?,
-            look: frames::resolve(&self.frames, &table)?,
+            look: frames::resolve_as_one_load(&self.frames, &table)?,
         };
         if plan.exceed == Fraction::ONE {
             return Err(table.wrong("exceed", "100%", "would accept every load", "less than 100%"));
+        }
+        if plan.bidirectional && plan.resets.is_some() {
+            return Err(table.both("bidirectional", "resets", "a reset is measured in one direction"));
         }
         if self.frames.size.is_some() {
             return Err(table.both("sizes", "frames.size", "a sweep tests its own list of sizes (--sizes)"));
@@ -213,6 +261,62 @@ impl SweepPlanFile {
                 limits(&table, &self.limits, Command::Sweep, Times::OfEachFrame)?,
             ),
         ))
+    }
+
+    fn resets(&self, table: &Table<'_>) -> Result<Option<ResetsPlan>, PlanError> {
+        let sweep = &self.sweep;
+        let command = sweep.reset_command.clone();
+        if command.as_ref().is_some_and(|command| command.trim().is_empty()) {
+            return Err(table.wrong("reset_command", "", "is empty", "a command for the shell"));
+        }
+        let names = self.reset_names(table)?;
+        let count = match names.len() as u32 {
+            0 => table.number("resets", &sweep.resets, 0, MOST_RESETS)?,
+            count => Some(count),
+        };
+        let patience = table.time("reset_time", &sweep.reset_time)?;
+        let count = count.unwrap_or(u32::from(command.is_some()));
+        if count > 0 {
+            let patience = patience.unwrap_or(RESET_TIME);
+            return Ok(Some(ResetsPlan { count, names, command, patience }));
+        }
+        let unused = [("reset_command", command.is_some()), ("reset_time", patience.is_some())];
+        match unused.into_iter().find(|(_, is_typed)| *is_typed) {
+            Some((key, _)) => Err(table.both(key, "resets", "no reset is to be measured; write --resets 1")),
+            None => Ok(None),
+        }
+    }
+
+    /// None where there is a number.
+    fn reset_names(&self, table: &Table<'_>) -> Result<Vec<String>, PlanError> {
+        let text = self.sweep.resets.as_ref().map_or("", Typed::as_str).trim();
+        if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(Vec::new());
+        }
+        let is_name = |name: &&str| {
+            let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_fine)
+        };
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        match names.len() <= MOST_RESETS as usize && names.iter().all(is_name) {
+            true => Ok(names.into_iter().map(str::to_owned).collect()),
+            false => Err(table.wrong(
+                "resets",
+                text,
+                "is neither a number nor a list of names",
+                "1 to 100, or names such as hardware,software,power",
+            )),
+        }
+    }
+
+    fn reverse_mac(&self, table: &Table<'_>) -> Result<Option<Mac>, PlanError> {
+        let Some(text) = &self.sweep.reverse_mac else { return Ok(None) };
+        if self.sweep.bidirectional != Some(true) {
+            let why = "it is the destination of frames in the other direction; write --bidirectional";
+            return Err(table.both("reverse_mac", "bidirectional", why));
+        }
+        let wrong = |_| table.wrong("reverse_mac", text, "is not a MAC address", "02:00:00:00:00:01");
+        text.parse().map(Some).map_err(wrong)
     }
 
     fn sizes(&self, table: &Table<'_>) -> Result<Vec<u32>, PlanError> {
@@ -363,6 +467,18 @@ impl SweepPlan {
         lines.text("latency_time", Some(self.latency_time).filter(|time| *time != self.trial));
         lines.number("frame_loss", self.frame_loss.then_some(true));
         lines.add("bursts", self.bursts);
+        lines.number("recovery", Some(self.recovery).filter(|tests| *tests > 0));
+        lines.text("overload_time", Some(self.overload).filter(|time| *time != self.trial));
+        if let Some(resets) = &self.resets {
+            match resets.names.is_empty() {
+                true => lines.add("resets", resets.count),
+                false => lines.list("resets", &resets.names),
+            }
+            lines.text("reset_command", resets.command.as_ref());
+            lines.text("reset_time", Some(resets.patience));
+        }
+        lines.number("bidirectional", self.bidirectional.then_some(true));
+        lines.text("reverse_mac", self.reverse_mac);
         lines.text("drain", Some(self.drain));
         lines.text("rest", Some(self.rest).filter(|rest| !rest.is_zero()));
         lines.cpus(&self.cpus);
@@ -373,82 +489,4 @@ impl SweepPlan {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(edit: impl FnOnce(&mut SweepFile)) -> SweepPlanFile {
-        let mut file = SweepPlanFile::default();
-        file.sweep.send = Some("packet:veth0".to_owned());
-        file.sweep.receive = Some("packet:veth1".to_owned());
-        edit(&mut file.sweep);
-        file
-    }
-
-    fn refused(edit: impl FnOnce(&mut SweepFile)) -> String {
-        file(edit).resolve().unwrap_err().to_string()
-    }
-
-    #[test]
-    fn sizes_and_goals_have_those_of_the_rfcs_as_defaults() {
-        let plan = file(|_| {}).resolve().unwrap().0;
-        assert_eq!(plan.sizes, SIZES);
-        let goals: Vec<(&str, u32)> =
-            plan.goals.iter().map(|goal| (goal.name.as_str(), goal.loss.millionths())).collect();
-        assert_eq!(goals, [("NDR", 0), ("PDR", 5_000)]);
-        assert_eq!((plan.sum, plan.first_trial), (Picos::from_secs(3), Picos::from_millis(250)));
-        let strict = file(|sweep| sweep.rfc2544 = Some(true)).resolve().unwrap().0;
-        assert_eq!(
-            (strict.trial, strict.sum, strict.exceed),
-            (Picos::from_secs(60), Picos::from_secs(60), Fraction::ZERO)
-        );
-        let typed =
-            file(|sweep| (sweep.goal, sweep.sizes) = (Some("1%, ndr".into()), Some("1518,64".into())));
-        let plan = typed.resolve().unwrap().0;
-        assert_eq!((plan.goals[1].name.as_str(), plan.sizes), ("1%", vec![64, 1518]));
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_what_would_be_right() {
-        let said = refused(|sweep| sweep.sizes = Some("64,9".into()));
-        assert!(
-            said.starts_with("--sizes: '64,9' has no such frame size") && said.contains("64,512,1518"),
-            "{said}"
-        );
-        let said =
-            refused(|sweep| (sweep.min_rate, sweep.max_rate) = (Some("10k".into()), Some("1k".into())));
-        assert!(said.starts_with("--max-rate: '1k' is below --min-rate"), "{said}");
-        let said = refused(|sweep| sweep.goal = Some("mdr".into()));
-        assert!(said.starts_with("--goal: 'mdr'") && said.contains("ndr (no loss)"), "{said}");
-        let said = refused(|sweep| sweep.goal = Some("100%".into()));
-        assert!(said.contains("would accept the loss of every frame"), "{said}");
-        let said = refused(|sweep| sweep.receive = None);
-        assert!(said.starts_with("--receive needs a port"), "{said}");
-        let said = refused(|sweep| sweep.trials = Some("0".into()));
-        assert!(said.starts_with("--trials: '0' is zero") && said.contains("1 to 100"), "{said}");
-        let said = refused(|sweep| sweep.max_rate = Some("max".into()));
-        assert!(said.starts_with("--max-rate: 'max' cannot be the highest load"), "{said}");
-        let said = refused(|sweep| sweep.first_trial_time = Some("2".into()));
-        assert!(said.contains("--first-trial-time contradicts --trial-time"), "{said}");
-        let said = refused(|sweep| sweep.exceed = Some("1".into()));
-        assert!(said.contains("--exceed"), "{said}");
-    }
-
-    #[test]
-    fn the_canonical_text_reads_back_as_the_same_plan() {
-        let edits: [fn(&mut SweepFile); 4] = [
-            |_| {},
-            |sweep| (sweep.goal, sweep.trials) = (Some("ndr,0.123%".into()), Some("5".into())),
-            |sweep| (sweep.max_rate, sweep.min_rate) = (Some("10gbit".into()), Some("1/7s".into())),
-            |sweep| {
-                (sweep.rfc2544, sweep.width, sweep.cpus) = (Some(true), Some("2%".into()), Some("0,1".into()))
-            },
-        ];
-        for edit in edits {
-            let (plan, packet) = file(edit).resolve().unwrap();
-            let text = packet.to_toml();
-            let (again, packet_again) =
-                SweepPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
-            assert_eq!((again, packet_again.hash()), (plan, packet.hash()), "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! When frames leave, as typed: `max`, `2M`, `1gbit:l2`, `50%`, a gap, a file of gaps, or a recording.
 
+use crate::model::Shape;
 use std::path::PathBuf;
 use units::{Picos, Rate};
 
@@ -27,6 +28,10 @@ pub enum Pace {
         file: PathBuf,
         speed: Speed,
     },
+    /// A rate that changes by itself, in frames a second.
+    Shape(Shape),
+    /// Each stream of the frames has a pace of its own.
+    Streams,
 }
 
 /// How much faster a replay is than its recording: `up / down`.
@@ -106,6 +111,14 @@ impl Speed {
             return Err("is not above 0 and at most 1 000 000");
         }
         Ok(Self { up, down })
+    }
+}
+
+impl Speed {
+    /// When a frame leaves that was captured so long after the first.
+    pub fn faster(self, captured_ns: u64) -> Picos {
+        let picos = u128::from(captured_ns) * 1_000 * u128::from(self.down) / u128::from(self.up);
+        Picos::from_picos_u128(picos)
     }
 }
 

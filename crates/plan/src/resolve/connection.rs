@@ -37,12 +37,14 @@ impl Resolver<'_> {
             pipeline: self.pipeline()?,
             ramp: self.table.parse("connection.ramp_connections", &typed.ramp_connections)?,
             max_open: self.max_open(load)?,
+            open_all: typed.open_all.unwrap_or(false),
             source_ips: self.source_ips()?,
             proxy,
             proxy_login: proxy_login.flatten(),
             unix: self.unix()?,
             via: self.file.connection.via.clone(),
             via_path: self.via_path()?,
+            share_address: self.share_address()?,
             no_delay: typed.no_delay.unwrap_or(true),
             throttle,
         };
@@ -140,6 +142,18 @@ impl Resolver<'_> {
         }
     }
 
+    fn share_address(&self) -> Result<bool, PlanError> {
+        match (&self.file.connection.via, self.file.connection.share_address.unwrap_or(false)) {
+            (None, true) => Err(self.table.wrong(
+                "connection.share_address",
+                "true",
+                "is of --via alone",
+                "it together with --via PORT,ip=…",
+            )),
+            (_, shares) => Ok(shares),
+        }
+    }
+
     fn unix(&self) -> Result<Option<PathBuf>, PlanError> {
         // sun_path holds 108 bytes, the last a NUL (unix(7)).
         const LONGEST: usize = 107;
@@ -160,6 +174,10 @@ impl Resolver<'_> {
         if !plan.keep_alive && requests.is_some_and(|requests| requests > 1) {
             let why = "without keep-alive each connection carries one request";
             return Err(self.table.both("connection.requests_per_connection", "connection.keep_alive", why));
+        }
+        if !plan.keep_alive && plan.open_all {
+            let why = "without keep-alive no connection stays open";
+            return Err(self.table.both("connection.open_all", "connection.keep_alive", why));
         }
         if let Some(requests) = requests.filter(|requests| *requests < plan.pipeline) {
             let why = format!("a connection that carries {requests} cannot have {} in flight", plan.pipeline);
@@ -213,5 +231,17 @@ impl Resolver<'_> {
             Some((other, _, why)) => Err(self.table.both("connection.unix", other, why)),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::PlanFile;
+
+    #[test]
+    fn connections_that_close_at_once_cannot_all_be_open() {
+        let text = "url = \"http://h/\"\n[connection]\nkeep_alive = false\nopen_all = true\n";
+        let refused = PlanFile::from_toml(text, "a test").expect("a plan").resolve().unwrap_err();
+        assert!(refused.to_string().contains("open_all"), "{refused}");
     }
 }

@@ -3,11 +3,11 @@
 use super::Resolver;
 use crate::checks::Problem;
 use crate::error::PlanError;
-use crate::model::{Body, Order, RequestLine, RequestPlan, Source};
+use crate::model::{Body, LineOrder, RequestLine, RequestPlan, RequestSource};
 use crate::request_line::{LineError, url_problem};
 
 impl Resolver<'_> {
-    pub(super) fn source(&self, request: &RequestPlan) -> Result<Source, PlanError> {
+    pub(super) fn source(&self, request: &RequestPlan) -> Result<RequestSource, PlanError> {
         let file = self.file;
         let given = [
             ("url", file.url.is_some()),
@@ -22,26 +22,30 @@ impl Resolver<'_> {
         let order = self.table.choice(
             "order",
             file.order.as_deref(),
-            &[("random", Order::Random), ("sequential", Order::Sequential), ("shuffle", Order::Shuffle)],
+            &[
+                ("random", LineOrder::Random),
+                ("sequential", LineOrder::Sequential),
+                ("shuffle", LineOrder::Shuffle),
+            ],
         )?;
         if let Some(url) = &file.url {
             if order.is_some() {
                 return Err(self.table.both("order", "url", "a single URL has no order"));
             }
             url_problem(url, request.templates).map_or(Ok(()), |p| Err(self.table.refuse("url", url, p)))?;
-            return Ok(Source::Url(url.clone()));
+            return Ok(RequestSource::Url(url.clone()));
         }
-        let order = order.unwrap_or(Order::Random);
+        let order = order.unwrap_or(LineOrder::Random);
         if let Some(path) = &file.file {
             if path.is_empty() {
                 return Err(self.table.wrong("file", path, "names no file", "a file of URLs, one per line"));
             }
-            return Ok(Source::File { path: path.into(), order });
+            return Ok(RequestSource::File { path: path.into(), order });
         }
-        Ok(Source::Inline { requests: self.inline(request.templates, order)?, order })
+        Ok(RequestSource::Inline { requests: self.inline(request.templates, order)?, order })
     }
 
-    fn inline(&self, templates: bool, order: Order) -> Result<Vec<RequestLine>, PlanError> {
+    fn inline(&self, templates: bool, order: LineOrder) -> Result<Vec<RequestLine>, PlanError> {
         let list = self.file.requests.as_deref().unwrap_or_default();
         if list.is_empty() {
             return Err(self.table.wrong("requests", "[]", "is empty", "at least one [[requests]]"));
@@ -50,7 +54,7 @@ impl Resolver<'_> {
         for (index, typed) in list.iter().enumerate() {
             let request =
                 RequestLine::check(typed, templates).map_err(|error| self.inline_error(index, error))?;
-            if request.weight.is_some() && order != Order::Random {
+            if request.weight.is_some() && order != LineOrder::Random {
                 let field = format!("requests[{index}].weight");
                 return Err(self.table.both(&field, "order", "weights apply only if the order is random"));
             }
@@ -81,14 +85,14 @@ impl Resolver<'_> {
     pub(super) fn check_expect_continue(
         &self,
         request: &RequestPlan,
-        source: &Source,
+        source: &RequestSource,
     ) -> Result<(), PlanError> {
         let has_body = match source {
-            Source::Url(_) => request.body != Body::None,
-            Source::Inline { requests, .. } => {
+            RequestSource::Url(_) => request.body != Body::None,
+            RequestSource::Inline { requests, .. } => {
                 request.body != Body::None || requests.iter().any(|line| line.body.is_some())
             }
-            Source::File { .. } => true,
+            RequestSource::File { .. } => true,
         };
         if request.expect_continue && !has_body {
             let needs = "--body (request.body)";

@@ -4,6 +4,8 @@
 //!   rooms   ├ 0 ┬ 1 ┬ 2 ┬ 3 ┬ … ┤
 //!             sent └ pending ┘      what the kernel had no room for stays, and leaves first the next time
 //! ```
+//!
+//! With launch times ([`super::timed`]) each message has a control message with its own (SCM_TXTIME).
 
 use super::outlet::{Outlet, Written, too_long};
 use super::socket::Socket;
@@ -21,10 +23,21 @@ pub struct Batch {
     bytes: Box<[u8]>,
     room: usize,
     marks: Box<[u64]>,
+    launches: Box<[Stamp]>,
+    /// Empty where there are no launch times.
+    controls: Box<[Control]>,
     /// Point to the rooms, in order; each `iov_len` is its frame's length.
     vectors: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
     pending: Range<usize>,
+}
+
+/// One control message with a launch time, as the kernel lays it out (cmsg(3)).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Control {
+    head: libc::cmsghdr,
+    time_ns: u64,
 }
 
 // SAFETY: the pointers in `vectors` and `headers` lead to this value's own boxes, which move with it.
@@ -44,7 +57,61 @@ impl Batch {
             header
         });
         let headers = headers.collect();
-        Self { bytes, room, marks: vec![0; BATCH].into(), vectors, headers, pending: 0..0 }
+        Self {
+            bytes,
+            room,
+            marks: vec![0; BATCH].into(),
+            launches: vec![Stamp::NONE; BATCH].into(),
+            controls: Box::new([]),
+            vectors,
+            headers,
+            pending: 0..0,
+        }
+    }
+
+    /// One whose frames have launch times.
+    pub fn timed(longest: usize) -> Self {
+        let mut batch = Self::new(longest);
+        let head = libc::cmsghdr {
+            // Of head and value, without what the next would be aligned by; here it is the same.
+            cmsg_len: size_of::<Control>() as _,
+            cmsg_level: libc::SOL_SOCKET,
+            cmsg_type: libc::SCM_TXTIME,
+        };
+        batch.controls = vec![Control { head, time_ns: 0 }; BATCH].into();
+        batch
+    }
+
+    pub fn range(&self) -> Range<usize> {
+        self.pending.clone()
+    }
+
+    pub fn launch(&self, index: usize) -> Stamp {
+        self.launches[index]
+    }
+
+    pub fn length(&self, index: usize) -> usize {
+        self.vectors[index].iov_len
+    }
+
+    /// The launch time of a frame for the kernel; 0 is none.
+    pub fn set_time(&mut self, index: usize, time_ns: u64) {
+        let Some(control) = self.controls.get_mut(index) else { return };
+        control.time_ns = time_ns;
+        let header = &mut self.headers[index].msg_hdr;
+        header.msg_control = (&raw mut *control).cast();
+        header.msg_controllen = if time_ns == 0 { 0 } else { size_of::<Control>() as _ };
+    }
+
+    /// Sends the first `count` that are pending, with their control messages; they stay pending.
+    pub fn send(&mut self, socket: &Socket, count: usize) -> io::Result<usize> {
+        let start = self.pending.start;
+        send_many(socket, &mut self.headers[start..start + count])
+    }
+
+    /// So many have left.
+    pub fn advance(&mut self, sent: usize) {
+        self.pending.start += sent;
     }
 
     fn frame(&self, index: usize) -> &[u8] {
@@ -66,6 +133,7 @@ impl Outlet for Batch {
                 break;
             }
             written.taken += 1;
+            self.launches[next] = slot.launch;
             self.vectors[next].iov_len = length;
             // Nothing is sent of an empty one: the next takes its room.
             next += usize::from(length > 0);
@@ -100,7 +168,7 @@ impl Outlet for Batch {
         left
     }
 
-    fn in_flight(&self, socket: &Socket) -> io::Result<bool> {
+    fn in_flight(&mut self, socket: &Socket) -> io::Result<bool> {
         Ok(socket.unsent()? > 0)
     }
 

@@ -1,9 +1,9 @@
 //! The ways in which frames arrive: what both versions of the receive ring have in common.
 
-use super::memory::Memory;
+use crate::card_clock::CardClock;
 use crate::{Frame, Stamp};
-use libc::{TP_STATUS_CSUMNOTREADY, TP_STATUS_LOSING, TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
-use std::ops::Range;
+use libc::{TP_STATUS_CSUMNOTREADY, TP_STATUS_LOSING, TP_STATUS_TS_RAW_HARDWARE};
+use libc::{TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
 
 /// Takes frames out of a ring.
 pub trait Inlet: Send {
@@ -15,7 +15,7 @@ pub trait Inlet: Send {
         let mut told = Tally::default();
         for _ in 0..MOST_FORGOTTEN {
             let before = told.frames;
-            self.read(1_024, &mut Show { read: &mut |_| (), snap: usize::MAX, tally: &mut told });
+            self.read(1_024, &mut Show { read: &mut |_| (), snap: usize::MAX, tally: &mut told, card: None });
             if told.frames == before {
                 break;
             }
@@ -36,6 +36,8 @@ pub struct Tally {
     pub is_losing: bool,
     /// Lost before the first frame that will be shown.
     pub lost_before: u32,
+    /// Frames without a stamp of the card, which was to stamp them: they have the kernel's.
+    pub unstamped: u64,
 }
 
 /// Where frames go, and how they are counted.
@@ -43,6 +45,8 @@ pub struct Show<'a> {
     pub read: &'a mut dyn FnMut(&Frame<'_>),
     pub snap: usize,
     pub tally: &'a mut Tally,
+    /// The card's clock, where that stamps.
+    pub card: Option<&'a CardClock>,
 }
 
 /// What a header says of a received frame, of either version.
@@ -57,21 +61,36 @@ pub struct Header {
 }
 
 const ADDRESSES: usize = 12;
-const TAG: usize = 4;
+/// Bytes of a tag.
+pub const TAG: usize = 4;
 
 impl Show<'_> {
-    /// Shows the frame whose bytes are at `range`.
+    /// By the wall clock.
     #[inline]
-    pub fn frame(&mut self, memory: &mut Memory, range: Range<usize>, header: Header) {
+    fn stamp(&mut self, header: Header) -> Stamp {
+        let told_ns = u64::from(header.sec) * 1_000_000_000 + u64::from(header.nsec);
+        match self.card {
+            Some(card) if header.status & TP_STATUS_TS_RAW_HARDWARE != 0 => card.stamp(told_ns),
+            Some(_) => {
+                self.tally.unstamped += 1;
+                Stamp(told_ns)
+            }
+            None => Stamp(told_ns),
+        }
+    }
+
+    /// Shows a frame whose bytes lie behind room for a tag, of [`TAG`] bytes.
+    #[inline]
+    pub fn frame(&mut self, bytes: &mut [u8], header: Header) {
         let is_tagged = header.tci != 0 || header.status & TP_STATUS_VLAN_VALID != 0;
-        let (range, length) = if is_tagged && range.len() >= ADDRESSES {
-            (put_tag_back(memory, range, header), header.length as usize + TAG)
+        let (data, length) = if is_tagged && bytes.len() >= TAG + ADDRESSES {
+            put_tag_back(bytes, header);
+            (&bytes[..], header.length as usize + TAG)
         } else {
-            (range, header.length as usize)
+            (&bytes[TAG..], header.length as usize)
         };
-        let data = memory.bytes(range);
         let kept = data.len().min(self.snap);
-        let stamp = Stamp(u64::from(header.sec) * 1_000_000_000 + u64::from(header.nsec));
+        let stamp = self.stamp(header);
         let lost_before = std::mem::take(&mut self.tally.lost_before);
         let is_unfinished = header.status & TP_STATUS_CSUMNOTREADY != 0;
         (self.read)(&Frame { data: &data[..kept], length, stamp, lost_before, is_unfinished });
@@ -81,15 +100,12 @@ impl Show<'_> {
     }
 }
 
-/// The kernel takes the outermost VLAN tag out of a frame before sockets see it. There is room before the
-/// frame: both addresses move there, and the tag between them and the rest.
-fn put_tag_back(memory: &mut Memory, range: Range<usize>, header: Header) -> Range<usize> {
-    let whole = range.start - TAG..range.end;
-    let data = memory.bytes(whole.clone());
+/// The kernel takes the outermost VLAN tag out of a frame before sockets see it. Both addresses move into the
+/// room before the frame, and the tag between them and the rest.
+fn put_tag_back(data: &mut [u8], header: Header) {
     data.copy_within(TAG..TAG + ADDRESSES, 0);
     let has_tpid = header.status & TP_STATUS_VLAN_TPID_VALID != 0;
     let tpid = if has_tpid { header.tpid } else { 0x8100 };
     data[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
     data[ADDRESSES + 2..ADDRESSES + TAG].copy_from_slice(&header.tci.to_be_bytes());
-    whole
 }

@@ -3,8 +3,10 @@
 //!
 //! ```text
 //!   block 0                         block 1
-//!   ├ slot 0 ┬ slot 1 ┬ … ┬ rest ┤  ├ slot k ┬ …          versions 1 and 2: slots of one size, none across two blocks
-//!   ├ descriptor ┬ frame ┬ frame …┤  ├ descriptor ┬ …      version 3: frames one behind another, each says where the next is
+//!   ├ slot 0 ┬ slot 1 ┬ … ┬ rest ┤  ├ slot k ┬ …         versions 1 and 2: slots of one size, none across two
+//!                                                        blocks
+//!   ├ descriptor ┬ frame ┬ frame …┤  ├ descriptor ┬ …    version 3: frames one behind another, each says where
+//!                                                        the next is
 //! ```
 
 use libc::{TPACKET_ALIGNMENT, tpacket_block_desc, tpacket_req, tpacket_req3, tpacket2_hdr, tpacket3_hdr};
@@ -216,7 +218,8 @@ mod tests {
             // What the kernel demands (packet_set_ring).
             prop_assert_eq!(request.tp_block_size % 4_096, 0);
             prop_assert_eq!(request.tp_frame_size as usize % TPACKET_ALIGNMENT, 0);
-            prop_assert_eq!(request.tp_block_size / request.tp_frame_size * request.tp_block_nr, request.tp_frame_nr);
+            prop_assert_eq!(request.tp_block_size / request.tp_frame_size * request.tp_block_nr,
+                request.tp_frame_nr);
             prop_assert!(slots.send_room() >= longest);
             prop_assert!(slots.count() >= wanted || slots.bytes() + slots.block_bytes > MOST_BYTES);
 
@@ -234,14 +237,16 @@ mod tests {
 
         #[test]
         fn a_frame_is_given_only_if_its_slot_holds_it(
-            longest in 60_usize..9_000, mac in 0_usize..20_000, captured in 0_usize..20_000, index in 0_usize..64,
+            longest in 60_usize..9_000, mac in 0_usize..20_000,
+            captured in 0_usize..20_000, index in 0_usize..64,
         ) {
             let slots = Slots::receiving(64, longest);
             let end = slots.offset(index) + slots.slot_bytes;
             let frame = slots.frame(index, mac, captured);
             prop_assert_eq!(frame.is_some(), mac + captured <= slots.slot_bytes);
             if let Some(frame) = frame {
-                prop_assert!(frame.end <= end && frame.len() == captured && frame.start == slots.offset(index) + mac);
+                prop_assert!(frame.end <= end && frame.len() == captured
+                    && frame.start == slots.offset(index) + mac);
             }
             // The most that the kernel puts before a frame leaves room for all of it.
             prop_assert!(slots.frame(index, RECEIVE_OVERHEAD, longest).is_some());
@@ -250,7 +255,8 @@ mod tests {
         #[test]
         fn frames_of_a_block_never_leave_it(
             bytes in 0_usize..200_000_000, longest in 60_usize..1_000_000, block in 0_usize..2,
-            from in 0_usize..3_000_000, distance in 0_usize..u32::MAX as usize, captured in 0_usize..u32::MAX as usize,
+            from in 0_usize..3_000_000,
+            distance in 0_usize..u32::MAX as usize, captured in 0_usize..u32::MAX as usize,
         ) {
             let blocks = Blocks::receiving(bytes, longest);
             prop_assert!(blocks.bytes() <= MOST_BYTES && blocks.blocks >= 2);
@@ -260,7 +266,8 @@ mod tests {
                 prop_assert!(part.start >= range.start && part.end <= range.end);
             }
             let request = blocks.request(5);
-            prop_assert_eq!(request.tp_block_size / request.tp_frame_size * request.tp_block_nr, request.tp_frame_nr);
+            prop_assert_eq!(request.tp_block_size / request.tp_frame_size * request.tp_block_nr,
+                request.tp_frame_nr);
         }
     }
 }

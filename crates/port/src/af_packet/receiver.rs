@@ -5,8 +5,10 @@ use super::ring_v2::RingV2;
 use super::ring_v3::RingV3;
 use super::setting::{Setting, denied, failed};
 use super::socket::{EVERYTHING, Socket};
-use crate::interface::{Interface, Statistics};
-use crate::{Choice, Counters, DropPlace, Frame, Instruction, PortError, StampedBy};
+use crate::card_clock::CardClock;
+use crate::error::Why;
+use crate::interface::{Interface, StampGuard, Statistics};
+use crate::{Choice, Counters, DropPlace, Frame, Instruction, PortError, StampClock, StampedBy};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -28,6 +30,8 @@ pub struct Receiver {
     snap: Option<usize>,
     tally: Tally,
     stamps: StampedBy,
+    /// The clock of the card that stamps, and what keeps it stamping.
+    card: Option<(CardClock, StampGuard)>,
     /// Calls in a row that found nothing.
     idle: u32,
     /// The kernel's counters of the interface when this was opened; none if another queue tells them.
@@ -41,7 +45,8 @@ impl Receiver {
         choices: &mut Vec<Choice>,
     ) -> Result<Self, PortError> {
         let socket = Socket::open().map_err(|error| denied(setting, error))?;
-        let stamps = switch_stamps(&socket, interface, setting, choices)?;
+        let card = switch_stamps(&socket, interface, setting, choices)?;
+        let stamps = if card.is_some() { StampedBy::Hardware } else { StampedBy::Driver };
         let inlet = inlet(&socket, interface, setting, choices)?;
         let set = |option, value: i32, what| {
             socket.set_packet(option, value).map_err(|error| failed(setting, what, error))
@@ -50,8 +55,8 @@ impl Receiver {
             set(libc::PACKET_IGNORE_OUTGOING, 1, "leaving out what this host sends")?;
         }
         let before = if setting.queue == 0 { interface.statistics().ok() } else { None };
-        let receiver =
-            Self { socket, inlet, snap: setting.snap, tally: Tally::default(), stamps, idle: 0, before };
+        let (snap, tally) = (setting.snap, Tally::default());
+        let receiver = Self { socket, inlet, snap, tally, stamps, card, idle: 0, before };
         receiver.begin(interface, setting, choices)?;
         Ok(receiver)
     }
@@ -114,12 +119,22 @@ impl Receiver {
         self.stamps
     }
 
+    /// The clock of the card that stamps.
+    pub fn stamp_clock(&mut self) -> Option<StampClock> {
+        let (card, _) = self.card.as_mut()?;
+        Some(StampClock { unstamped: self.tally.unstamped, ..card.report() })
+    }
+
     /// Shows up to `most` frames.
     #[inline]
     pub fn read(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>), counters: &mut Counters) -> usize {
         let before = self.tally;
         let snap = self.snap.unwrap_or(usize::MAX);
-        self.inlet.read(most, &mut Show { read, snap, tally: &mut self.tally });
+        if let Some((card, _)) = &mut self.card {
+            card.follow();
+        }
+        let card = self.card.as_ref().map(|(card, _)| card);
+        self.inlet.read(most, &mut Show { read, snap, tally: &mut self.tally, card });
         let frames = self.tally.frames - before.frames;
         counters.received += frames;
         counters.received_bytes += self.tally.bytes - before.bytes;
@@ -199,23 +214,24 @@ fn inlet(
     };
     choices.push(Choice { what: "receive", chosen: kind.into(), why: why.into() });
     let made = if kind == "slots" {
-        RingV2::new(socket, setting.slots, longest).map(|ring| Box::new(ring) as Box<dyn Inlet>)
+        // Those of a station alone know what to do with frames longer than any that leaves.
+        let merged = setting.ours.is_some() && setting.snap.is_none();
+        RingV2::new(socket, setting.slots, longest, merged).map(|ring| Box::new(ring) as Box<dyn Inlet>)
     } else {
         RingV3::new(socket, setting.slots * V3_SLOT, longest).map(|ring| Box::new(ring) as Box<dyn Inlet>)
     };
     made.map_err(|error| failed(setting, "making the receive ring", error))
 }
 
-/// Has frames stamped by the best that there is.
+/// Has frames stamped by the best that there is: by the card, if its clock can be set beside the wall clock.
 fn switch_stamps(
     socket: &Socket,
     interface: &Interface,
     setting: &Setting,
     choices: &mut Vec<Choice>,
-) -> Result<StampedBy, PortError> {
-    let mut choose = |stamps: StampedBy, why: String| {
-        choices.push(Choice { what: "stamps", chosen: stamps.name().into(), why });
-        stamps
+) -> Result<Option<(CardClock, StampGuard)>, PortError> {
+    let mut choose = |by: StampedBy, why: String| {
+        choices.push(Choice { what: "stamps", chosen: by.name().into(), why });
     };
     let refused = match (setting.stamps, interface.stamping.hardware) {
         ("driver", _) => "as asked: the kernel's stamps".to_owned(),
@@ -225,17 +241,16 @@ fn switch_stamps(
                 "the driver {driver} does not stamp every frame in hardware: the kernel does, when it takes it over"
             )
         }
-        (_, true) => match interface.stamp_in_hardware() {
-            Ok(()) => {
+        (_, true) => match card(interface) {
+            Ok((card, guard)) => {
                 let flags = libc::SOF_TIMESTAMPING_RAW_HARDWARE | libc::SOF_TIMESTAMPING_RX_HARDWARE;
                 socket
                     .set_packet(libc::PACKET_TIMESTAMP, flags)
                     .map_err(|error| failed(setting, "hardware stamps", error))?;
-                return Ok(choose(StampedBy::Hardware, "the card stamps every frame".into()));
+                choose(StampedBy::Hardware, card.words());
+                return Ok(Some((card, guard)));
             }
-            Err(error) => {
-                format!("the card's stamps could not be switched on ({error}): the kernel's are used")
-            }
+            Err(why) => format!("the card's stamps are not used: {why}; the kernel's are"),
         },
     };
     if setting.stamps == "hardware" {
@@ -251,7 +266,14 @@ fn switch_stamps(
         .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags)
         .and_then(|()| socket.set_packet(libc::PACKET_TIMESTAMP, flags))
         .map_err(|error| failed(setting, "the kernel's stamps", error))?;
-    Ok(choose(StampedBy::Driver, refused))
+    choose(StampedBy::Driver, refused);
+    Ok(None)
+}
+
+fn card(interface: &Interface) -> Result<(CardClock, StampGuard), Why> {
+    let card = CardClock::of(interface)?;
+    let guard = StampGuard::switch_on(interface, true, false);
+    guard.map(|guard| (card, guard)).map_err(|error| format!("they could not be switched on ({error})"))
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ impl Outlet for Ring {
         left
     }
 
-    fn in_flight(&self, socket: &Socket) -> io::Result<bool> {
+    fn in_flight(&mut self, socket: &Socket) -> io::Result<bool> {
         Ok(socket.unsent()? > 0)
     }
 

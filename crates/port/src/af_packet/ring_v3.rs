@@ -1,7 +1,7 @@
 //! Receiving by TPACKET_V3: blocks of frames packed one behind another, handed over when they are full or some
 //! time is over. Cheaper for each frame than slots, and later.
 
-use super::inlet::{Header, Inlet, Show};
+use super::inlet::{Header, Inlet, Show, TAG};
 use super::layout::{Blocks, RESERVE, at};
 use super::memory::Memory;
 use super::socket::Socket;
@@ -74,7 +74,7 @@ impl RingV3 {
         };
         let range = self.blocks.frame(self.block, start, mac, captured);
         let range = range.expect("the kernel keeps frames within their block");
-        show.frame(&mut self.memory, range, header);
+        show.frame(self.memory.bytes(range.start - TAG..range.end), header);
         self.left -= 1;
         if self.left == 0 {
             self.give_block_back();

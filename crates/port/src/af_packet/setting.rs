@@ -16,6 +16,12 @@ pub struct Setting {
     pub name: String,
     pub mode: &'static str,
     pub qdisc: &'static str,
+    /// Not only by default.
+    pub asks_bypass: bool,
+    pub launch: &'static str,
+    pub priority: Option<u32>,
+    /// Somebody asks when each frame left.
+    pub departures: bool,
     pub receive: &'static str,
     pub stamps: &'static str,
     pub share: &'static str,
@@ -28,6 +34,8 @@ pub struct Setting {
     pub queue: u32,
     pub fanout: Option<u16>,
     pub is_receive_only: bool,
+    /// The network namespace that it is in, if that is another than this process's.
+    pub namespace: Option<String>,
 }
 
 impl Setting {
@@ -40,6 +48,15 @@ impl Setting {
         if !(1..=1 << 20).contains(&slots) {
             return Err(address.wrong("slots are not between 1 and 1048576", "slots=4096"));
         }
+        let priority = address.read::<u32>("priority", "3")?;
+        if priority.is_some_and(|priority| priority > 15) {
+            return Err(address.wrong("a priority is not between 0 and 15", "priority=3"));
+        }
+        if is_receive_only && address.option("launch").is_some_and(|launch| launch != "no") {
+            return Err(
+                address.wrong("launch times need frames that leave", "no launch= if the port only receives")
+            );
+        }
         // Queues of one process that nobody gave a group share one all the same: none gets what another has.
         let own = (interface.index ^ std::process::id().rotate_left(7)) as u16;
         let fanout = wish.fanout.or((wish.queues > 1).then_some(own));
@@ -47,6 +64,10 @@ impl Setting {
             name: address.to_string(),
             mode: address.word("mode", &["mmsg", "ring"])?,
             qdisc: address.word("qdisc", &["bypass", "keep"])?,
+            asks_bypass: address.option("qdisc") == Some("bypass"),
+            launch: address.word("launch", &["no", "auto", "etf", "fq"])?,
+            priority,
+            departures: wish.departures,
             receive,
             stamps: address.word("stamps", &["best", "driver", "hardware"])?,
             share: address.word("share", &["hash", "cpu", "lb", "queue"])?,
@@ -58,6 +79,7 @@ impl Setting {
             queue: wish.queue,
             fanout: fanout.filter(|_| wish.direction.receives()),
             is_receive_only,
+            namespace: address.namespace().map(str::to_owned),
         })
     }
 }

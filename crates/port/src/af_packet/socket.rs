@@ -88,6 +88,16 @@ impl Socket {
         })
     }
 
+    /// An option that is an integer.
+    pub fn read_i32(&self, level: i32, option: i32) -> io::Result<i32> {
+        let (mut value, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
+        // SAFETY: room for one integer of the length that is said.
+        checked(unsafe {
+            libc::getsockopt(self.fd.as_raw_fd(), level, option, (&raw mut value).cast(), &mut length)
+        })?;
+        Ok(value)
+    }
+
     /// An option of `SOL_PACKET`.
     pub fn set_packet<T: Plain>(&self, option: i32, value: T) -> io::Result<()> {
         self.set(libc::SOL_PACKET, option, value)
@@ -105,17 +115,7 @@ impl Socket {
 
     /// Only frames for which `program` returns more than 0 come in, and so many bytes of each.
     pub fn attach(&self, program: &[Instruction]) -> io::Result<()> {
-        let length =
-            u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // `Instruction` is laid out as the kernel's struct sock_filter; the kernel only reads it.
-        let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
-        let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
-        let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-        // SAFETY: `program` points to `length` instructions; both outlive the call, and the kernel checks and
-        // copies them.
-        checked(unsafe {
-            libc::setsockopt(self.fd.as_raw_fd(), level, option, (&raw const program).cast(), size)
-        })
+        attach(&self.fd, program)
     }
 
     /// All frames come in again.
@@ -148,6 +148,18 @@ impl Socket {
         checked(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ as _, &mut bytes) })?;
         Ok(bytes.unsigned_abs())
     }
+}
+
+/// Gives a socket a filter.
+pub fn attach(socket: &OwnedFd, program: &[Instruction]) -> io::Result<()> {
+    let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // `Instruction` is laid out as the kernel's struct sock_filter; the kernel only reads it.
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
+    let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    // SAFETY: `program` points to `length` instructions; both outlive the call, and the kernel checks and
+    // copies them.
+    checked(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const program).cast(), size) })
 }
 
 pub fn checked(status: libc::c_int) -> io::Result<()> {

@@ -6,10 +6,13 @@ use super::outlet::Outlet;
 use super::ring::Ring;
 use super::setting::{Setting, denied, failed};
 use super::socket::{NOTHING, Socket};
-use crate::interface::{Interface, Statistics};
-use crate::{Choice, Counters, DropPlace, PortError, Slot};
+use super::timing;
+use crate::card_clock::CardClock;
+use crate::interface::{Interface, StampGuard, Statistics};
+use crate::{Choice, Counters, Departed, DropPlace, PortError, Slot};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// Refusals for want of room, or as long, between two questions whether the link is there.
 const MOST_REFUSALS: u32 = 1_000;
@@ -26,6 +29,9 @@ pub struct Transmitter {
     refusals: u32,
     asked_ns: u64,
     before: Option<Statistics>,
+    keeps_time: bool,
+    /// The card stamps what leaves for as long.
+    _guard: Option<StampGuard>,
 }
 
 impl Transmitter {
@@ -35,27 +41,77 @@ impl Transmitter {
         choices: &mut Vec<Choice>,
     ) -> Result<Self, PortError> {
         let socket = Socket::open().map_err(|error| denied(setting, error))?;
-        pass_by_qdisc(&socket, setting, choices)?;
         // As much as may wait in the driver; the kernel allows what it allows.
         let _ = socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 16 << 20);
         let longest = interface.longest(false);
-        let outlet: Box<dyn Outlet> = match setting.mode {
-            "ring" => {
-                let why = "as asked: frames lie in memory that the kernel reads".to_owned();
-                choices.push(Choice { what: "mode", chosen: "ring".into(), why });
-                let ring = Ring::new(&socket, super::ring::SLOTS, longest + 4);
-                Box::new(ring.map_err(|error| failed(setting, "making the transmit ring", error))?)
-            }
-            _ => {
-                let why = "a copy costs less than the transmit ring's bookkeeping for each frame".to_owned();
-                choices.push(Choice { what: "mode", chosen: "mmsg".into(), why });
-                Box::new(Batch::new(longest + 4))
-            }
+        let timed = match setting.launch {
+            "no" => None,
+            _ => Some(timing::outlet(&socket, interface, setting, choices)?),
         };
+        let keeps_time = timed.is_some();
+        let (outlet, guard): (Box<dyn Outlet>, _) = match timed {
+            Some((timed, guard)) => (Box::new(timed), guard),
+            None => (at_once(&socket, setting, longest, choices)?, None),
+        };
+        if let Some(priority) = setting.priority {
+            let set = socket.set(libc::SOL_SOCKET, libc::SO_PRIORITY, priority);
+            set.map_err(|error| failed(setting, "the priority", error))?;
+        }
         socket.bind(interface, NOTHING).map_err(|error| failed(setting, "binding", error))?;
         let before = if setting.queue == 0 { interface.statistics().ok() } else { None };
         let name = setting.name.clone();
-        Ok(Self { socket, outlet, longest, name, is_down: false, refusals: 0, asked_ns: 0, before })
+        Ok(Self {
+            socket,
+            outlet,
+            keeps_time,
+            longest,
+            name,
+            is_down: false,
+            refusals: 0,
+            asked_ns: 0,
+            before,
+            _guard: guard,
+        })
+    }
+
+    /// Frames leave at the times given with them.
+    pub const fn keeps_time(&self) -> bool {
+        self.keeps_time
+    }
+
+    /// How long the first frame pending waits for its time.
+    pub fn due_in(&self) -> Option<Duration> {
+        self.outlet.due_in()
+    }
+
+    /// As [`crate::Port::departed`].
+    pub fn departed(
+        &mut self,
+        most: usize,
+        read: &mut dyn FnMut(&Departed),
+        counters: &mut Counters,
+    ) -> Result<usize, PortError> {
+        let told = self.outlet.departed(&self.socket, most, read);
+        self.settle(counters);
+        told.map_err(|error| match error.raw_os_error() {
+            Some(_) => PortError::System { what: format!("asking when frames left {}", self.name), error },
+            None => PortError::Device { port: self.name.clone(), problem: error.to_string() },
+        })
+    }
+
+    /// The clock of the card that stamps what leaves.
+    pub fn card(&mut self) -> Option<&mut CardClock> {
+        self.outlet.card()
+    }
+
+    /// Takes over what the kernel has told since.
+    pub fn settle(&mut self, counters: &mut Counters) {
+        let settled = self.outlet.settled();
+        counters.calls += settled.calls;
+        counters.sent -= settled.missed + settled.down;
+        counters.sent_bytes -= settled.missed_bytes + settled.down_bytes;
+        counters.drop(DropPlace::TransmitLate, settled.missed + settled.refused);
+        counters.drop(DropPlace::TransmitDown, settled.down);
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -70,8 +126,10 @@ impl Transmitter {
         self.outlet.pending() > 0
     }
 
-    pub fn is_in_flight(&self) -> bool {
-        self.outlet.in_flight(&self.socket).unwrap_or(false)
+    pub fn is_in_flight(&mut self, counters: &mut Counters) -> bool {
+        let is_in_flight = self.outlet.in_flight(&self.socket).unwrap_or(false);
+        self.settle(counters);
+        is_in_flight
     }
 
     /// Has up to `most` frames written and hands them over, after what is still pending.
@@ -107,10 +165,18 @@ impl Transmitter {
     pub fn push(&mut self, counters: &mut Counters) -> Result<(), PortError> {
         while self.has_pending() {
             counters.calls += 1;
-            match self.outlet.hand_over(&self.socket) {
+            let before = self.outlet.pending();
+            let handed = self.outlet.hand_over(&self.socket);
+            if self.keeps_time {
+                self.settle(counters);
+            }
+            match handed {
                 Ok((frames, bytes)) => {
                     counters.sent += frames;
                     counters.sent_bytes += bytes;
+                    if self.outlet.pending() == before {
+                        break;
+                    }
                 }
                 Err(error) => {
                     if self.refused(error, counters)? {
@@ -184,6 +250,24 @@ impl Transmitter {
         let known = counters.dropped(DropPlace::TransmitDriver);
         counters.drop(DropPlace::TransmitDriver, total.saturating_sub(known));
     }
+}
+
+fn at_once(
+    socket: &Socket,
+    setting: &Setting,
+    longest: usize,
+    choices: &mut Vec<Choice>,
+) -> Result<Box<dyn Outlet>, PortError> {
+    pass_by_qdisc(socket, setting, choices)?;
+    if setting.mode == "ring" {
+        let why = "as asked: frames lie in memory that the kernel reads".to_owned();
+        choices.push(Choice { what: "mode", chosen: "ring".into(), why });
+        let ring = Ring::new(socket, super::ring::SLOTS, longest + 4);
+        return Ok(Box::new(ring.map_err(|error| failed(setting, "making the transmit ring", error))?));
+    }
+    let why = "a copy costs less than the transmit ring's bookkeeping for each frame".to_owned();
+    choices.push(Choice { what: "mode", chosen: "mmsg".into(), why });
+    Ok(Box::new(Batch::new(longest + 4)))
 }
 
 fn pass_by_qdisc(socket: &Socket, setting: &Setting, choices: &mut Vec<Choice>) -> Result<(), PortError> {

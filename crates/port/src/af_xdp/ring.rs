@@ -220,7 +220,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_published_is_there_and_no_more(bits in 0u32..6, steps in proptest::collection::vec((0u32..40, 0u32..40), 1..100)) {
+        fn what_was_published_is_there_and_no_more(bits in 0u32..6,
+            steps in proptest::collection::vec((0u32..40, 0u32..40), 1..100)) {
             let size = 1 << bits;
             let (mut producer, mut consumer) = pair(size);
             let (mut put, mut got) = (0u64, 0u64);

@@ -78,10 +78,14 @@ impl Mill {
         let mut kept = self.keep(item);
         if self.plan.corrupt.has(number, self.plan.dice(number, 2)) {
             damage(&mut kept.data, self.plan.dice(number, 3));
+            // On a wire its checksum would have been finished before the damage, and wrong after it. What
+            // stands there is wrong as well, and nobody is to pass over it.
+            kept.is_unfinished = false;
             self.faults.corrupted += 1;
         }
         if self.plan.duplicate.has(number, self.plan.dice(number, 4)) {
-            let again = Item { data: &kept.data, lost_before: 0, ..*item };
+            let is_unfinished = kept.is_unfinished;
+            let again = Item { data: &kept.data, lost_before: 0, is_unfinished, ..*item };
             let again = self.keep(&again);
             self.faults.duplicated += 1;
             self.go(number, kept, now_ns);
@@ -236,5 +240,23 @@ fn damage(data: &mut [u8], dice: u64) {
     if bits > 0 {
         let bit = (dice % bits) as usize;
         data[from + bit / 8] ^= 1 << (bit % 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Address, Direction};
+
+    #[test]
+    fn nobody_passes_over_the_checksum_of_a_damaged_frame_though_it_was_not_finished() {
+        let address: Address = "fault,corrupt=at=1,duplicate=at=1:mem:unused".parse().unwrap();
+        let mut mill = Mill::new(Plan::read(&address, 0, Direction::Both).unwrap());
+        for _ in 0..3 {
+            let (data, length) = (&[0; 60][..], 60);
+            mill.put(&Item { data, length, stamp: Stamp::NONE, lost_before: 0, is_unfinished: true }, 0);
+        }
+        let passed: Vec<bool> = mill.ready().iter().map(|kept| kept.is_unfinished).collect();
+        assert_eq!(passed, [true, false, false, true], "the damaged one came twice");
     }
 }

@@ -495,16 +495,16 @@ mod tests {
             told in proptest::collection::vec((any::<u64>(), 0_u64..1 << 40, 0_u32..1 << 24), 0..32),
         ) {
             prop_assert_eq!(read_words(&words(pairs.clone())).collect::<Vec<_>>(), pairs);
-            let all: Vec<Report> = told
-                .into_iter()
-                .map(|(start_tick, late_ticks, number)| Report { start_tick, late_ticks, number })
-                .collect();
+            let report = |(start_tick, late_ticks, number)| Report { start_tick, late_ticks, number };
+            let all: Vec<Report> = told.into_iter().map(report).collect();
             let bytes: Vec<u8> = all.iter().flat_map(Report::bytes).collect();
             prop_assert_eq!(reports(&bytes).collect::<Vec<_>>(), all);
         }
 
         #[test]
-        fn no_bytes_make_it_fail(mut bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0x80_u8..0x96) {
+        fn no_bytes_make_it_fail(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0x80_u8..0x96,
+        ) {
             let _ = Head::read(&bytes);
             if bytes.len() > 19 {
                 bytes[12..16].copy_from_slice(&[0x88, 0xb5, 1, kind]);

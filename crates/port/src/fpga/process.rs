@@ -14,10 +14,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What the simulator is called.
-pub const PROGRAM: &str = "tare-module-sim";
-/// Where it is, if that is said here.
-pub const VARIABLE: &str = "TARE_MODULE_SIM";
+/// A simulator.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// What it is called.
+    pub name: &'static str,
+    /// Where it is, if that is said here.
+    pub variable: &'static str,
+    /// What it simulates.
+    pub what: &'static str,
+}
+
+/// The module.
+pub(super) const MODULE: Program =
+    Program { name: "tare-module-sim", variable: "TARE_MODULE_SIM", what: "the simulated module" };
+/// Its sessions.
+pub(super) const SESSIONS: Program =
+    Program { name: "tare-session-sim", variable: "TARE_SESSION_SIM", what: "the simulation of sessions" };
 /// For it to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
@@ -50,12 +63,10 @@ impl Process {
     /// # Errors
     /// There is none, or it cannot be started.
     pub fn start(setup: SimulatorSetup, host: OwnedFd) -> Result<Self, PortError> {
-        let program = find(setup.program.as_deref())?;
+        let program = find(&MODULE, setup.program.as_deref())?;
         let mut command = Command::new(&program);
         // Descriptors that a program has anyway are handed over without any trick.
         command.args(["--host-fd", "0"]).stdin(Stdio::from(host)).stderr(Stdio::piped());
-        // Ctrl-C ends this program, which then ends that one.
-        command.process_group(0);
         match (setup.wire, &setup.traffic) {
             (Some(wire), _) => command.args(["--wire-fd", "1"]).stdout(Stdio::from(wire)),
             (None, Some(file)) => command.arg("--rx-pcap").arg(file).stdout(Stdio::null()),
@@ -67,6 +78,13 @@ impl Process {
         if let Some(seed) = setup.seed {
             command.arg("--seed").arg(seed.to_string());
         }
+        Self::spawn(command, &program)
+    }
+
+    /// Starts a command that has all that it needs.
+    pub fn spawn(mut command: Command, program: &Path) -> Result<Self, PortError> {
+        // Ctrl-C ends this program, which then ends that one.
+        command.process_group(0);
         let what = format!("starting {}", program.display());
         let child = command.spawn().map_err(|error| PortError::System { what, error })?;
         Ok(Self { child })
@@ -101,35 +119,42 @@ impl Drop for Process {
     }
 }
 
-/// Where the simulator is: what is said, the environment, beside this program, where `make module-sim` puts it,
+/// Where a simulator is: what is said, the environment, beside this program, where `make module-sim` puts it,
 /// the path.
-fn find(said: Option<&Path>) -> Result<PathBuf, PortError> {
-    let environment = std::env::var_os(VARIABLE).map(PathBuf::from);
+pub(super) fn find(program: &Program, said: Option<&Path>) -> Result<PathBuf, PortError> {
+    let Program { name, variable, what } = program;
+    let unavailable = |why| Err(PortError::Unavailable { what: (*what).to_owned(), why });
+    let environment = std::env::var_os(variable).map(PathBuf::from);
     if let Some(path) = said.map(Path::to_owned).or(environment) {
-        if is_program(&path) {
-            return Ok(path);
-        }
-        let why = format!("{} is no program", path.display());
-        return Err(PortError::Unavailable { what: "the simulated module".to_owned(), why });
+        return if is_program(&path) {
+            Ok(path)
+        } else {
+            unavailable(format!("{} is no program", path.display()))
+        };
     }
     let own = std::env::current_exe().ok();
-    let places = candidates(own.as_deref(), std::env::var_os("PATH").as_deref());
-    places.into_iter().find(|path| is_program(path)).ok_or_else(|| PortError::Unavailable {
-        what: "the simulated module".to_owned(),
-        why: format!(
-            "there is no {PROGRAM} beside this program or on the path; build it by 'make module-sim', or say where it is in {VARIABLE}"
-        ),
-    })
+    let mut places = candidates(name, own.as_deref(), std::env::var_os("PATH").as_deref());
+    // They are built together.
+    places.extend(std::env::var_os(MODULE.variable).map(|path| Path::new(&path).with_file_name(name)));
+    places.into_iter().find(|path| is_program(path)).map_or_else(
+        || {
+            unavailable(format!(
+                "there is no {name} beside this program or on the path; build it by 'make module-sim', or say \
+                 where it is in {variable}"
+            ))
+        },
+        Ok,
+    )
 }
 
-fn candidates(own: Option<&Path>, path: Option<&OsStr>) -> Vec<PathBuf> {
+fn candidates(name: &str, own: Option<&Path>, path: Option<&OsStr>) -> Vec<PathBuf> {
     let beside = own.and_then(Path::parent);
     // Of target/release/tare, and of tests in folders there.
     let built = beside.into_iter().flat_map(|folder| folder.ancestors().skip(1).take(2));
     let built = built.map(|target| target.join("module-sim"));
     let on_path = path.map(OsString::from).unwrap_or_default();
     let folders = beside.map(Path::to_owned).into_iter().chain(built);
-    folders.chain(std::env::split_paths(&on_path)).map(|folder| folder.join(PROGRAM)).collect()
+    folders.chain(std::env::split_paths(&on_path)).map(|folder| folder.join(name)).collect()
 }
 
 fn is_program(path: &Path) -> bool {
@@ -142,15 +167,16 @@ mod tests {
 
     #[test]
     fn it_is_looked_for_where_it_is_built_and_installed() {
-        let places = candidates(Some(Path::new("/x/target/release/tare")), Some(OsStr::new("/bin:/opt")));
+        let places =
+            candidates("sim", Some(Path::new("/x/target/release/tare")), Some(OsStr::new("/bin:/opt")));
         let expected = ["/x/target/release", "/x/target/module-sim", "/x/module-sim", "/bin", "/opt"];
-        let expected: Vec<PathBuf> = expected.iter().map(|folder| Path::new(folder).join(PROGRAM)).collect();
+        let expected: Vec<PathBuf> = expected.iter().map(|folder| Path::new(folder).join("sim")).collect();
         assert_eq!(places, expected);
     }
 
     #[test]
     fn a_place_that_holds_none_is_named() {
-        let error = find(Some(Path::new("/dev/null"))).unwrap_err();
+        let error = find(&MODULE, Some(Path::new("/dev/null"))).unwrap_err();
         assert!(error.is_users());
         assert!(error.to_string().contains("/dev/null is no program"), "{error}");
     }

@@ -1,5 +1,5 @@
-//! What is known of a register of the module, or of a word of its generator's memories: its name, its place, and
-//! what its bits are. [`super::registers`] has all of them.
+//! What is known of a register of the module, or of a word of its generator's memories: its name, its place,
+//! and what its bits are. [`super::registers`] has all of them.
 
 use super::registers::{ALL, MEMORIES};
 use std::ops::RangeInclusive;

@@ -2,8 +2,11 @@
 //! would handle wrongly are refused here, before anything is written (docs/fpga-reference.md).
 //!
 //! ```text
-//!   write ─► does it fit its fields, and its own rule? ─► what is known ─┬─► the generator begins: all that it rests on is known, and fits together
-//!                                                                       └─► the last write: what is known fits together
+//!   write ─► does it fit its fields, and its own rule? ─► what is known ─┬─► the generator begins: all that it
+//!                                                                       │   rests on is known, and fits
+//!                                                                       │   together
+//!                                                                       └─► the last write: what is known
+//!                                                                           fits together
 //! ```
 //!
 //! Settings and memories cannot be read back. What other programs wrote is therefore unknown, and the generator

@@ -11,7 +11,6 @@ use super::transport::Bell;
 use crate::{Departed, Stamp};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use units::Picos;
 
 /// Frames that may wait for a handle that does not read them.
 pub(super) const MOST_ARRIVED: usize = 8_192;
@@ -306,9 +305,9 @@ impl State {
             number: pending.place,
             launch: pending.launch,
             start: self.time.stamp(report.start_tick),
-            rest: Picos::ZERO,
             late: super::time::TICK.saturating_mul(report.late_ticks),
             into_nothing: self.wire_is_down,
+            ..Departed::default()
         });
     }
 
@@ -355,6 +354,7 @@ fn is_unasked(said: &Said<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::fpga::link::Report;
+    use units::Picos;
 
     fn state() -> State {
         let bell = Arc::new(Bell::new().unwrap());

@@ -197,6 +197,15 @@ fn departures_that_are_not_told_leave_holes() {
 }
 
 #[test]
+fn departures_that_are_told_late_are_awaited() {
+    let (_toy, _module, mut port) = open(Trick::Tardy);
+    assert_eq!(send(&mut port, 7, Stamp::NONE, 0), 7);
+    // The mark needs less than this, and the reports more.
+    while !port.flush(Picos::from_millis(100)).unwrap() {}
+    assert_eq!(departed(&mut port).len(), 7);
+}
+
+#[test]
 fn the_wire_goes_down_and_comes_up() {
     let (toy, _module, mut port) = open(Trick::None);
     assert!(port.is_up());

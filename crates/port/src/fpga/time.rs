@@ -1,7 +1,7 @@
 //! The module's time: ticks of its core, the clock of nanoseconds beside them, and this host's clock.
 //!
 //! ```text
-//!   ns of a tick = ns₀ + (tick − tick₀) · 8        ns₀, tick₀: both of one cycle, as the command `capture` keeps them
+//!   ns of a tick = ns₀ + (tick − tick₀) · 8      ns₀, tick₀: of the same cycle, kept by the command `capture`
 //! ```
 //!
 //! The clock of nanoseconds counts from 2020-01-01 UTC, as signatures do. It is set once, when the module is

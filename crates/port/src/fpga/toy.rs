@@ -28,6 +28,8 @@ pub enum Trick {
     Refuses(Why),
     /// It tells no departure but every second.
     Forgetful,
+    /// It tells departures a quarter of a second after the mark that followed the frames.
+    Tardy,
     /// Every tenth frame is lost on the way to it.
     Loses,
     /// It hears every second question only.
@@ -74,6 +76,7 @@ impl Toy {
             granted: 0,
             tick: 1_000,
             departures: 0,
+            late_reports: Vec::new(),
             asked: 0,
             expected: 0,
             frames: 0,
@@ -103,6 +106,8 @@ struct Inner {
     granted: u64,
     tick: u64,
     departures: u32,
+    /// What a tardy one has not told yet.
+    late_reports: Vec<Report>,
     asked: u64,
     /// The number that comes next, and frames that came, or were lost.
     expected: u16,
@@ -205,7 +210,14 @@ impl Inner {
                 }
             }
             kind::FRAME => self.frame(head, body),
-            kind::MARK => self.say(answer, None, head.value as u32, self.tick, &[]),
+            kind::MARK => {
+                self.say(answer, None, head.value as u32, self.tick, &[]);
+                let late = std::mem::take(&mut self.late_reports);
+                if !late.is_empty() {
+                    std::thread::sleep(std::time::Duration::from_millis(250));
+                }
+                late.iter().for_each(|report| self.say(kind::DEPARTED, None, 1, 0, &report.bytes()));
+            }
             other => self.error(head.number, Why::Kind, other, other.into()),
         }
     }
@@ -249,7 +261,9 @@ impl Inner {
         }
         let report = Report { start_tick, late_ticks, number: self.departures };
         self.departures += 1;
-        if self.trick != Trick::Forgetful || self.departures.is_multiple_of(2) {
+        if self.trick == Trick::Tardy {
+            self.late_reports.push(report);
+        } else if self.trick != Trick::Forgetful || self.departures.is_multiple_of(2) {
             let untold = if self.trick == Trick::Forgetful { u64::from(self.departures / 2) } else { 0 };
             self.say(kind::DEPARTED, None, 1, untold, &report.bytes());
         }

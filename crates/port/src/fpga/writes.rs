@@ -172,7 +172,8 @@ mod tests {
             // As if each write had a frame for itself.
             let each: Vec<Batch> = writes
                 .iter()
-                .map(|(register, value)| Batch { words: vec![(register.address, *value as u32)], ..Batch::default() })
+                .map(|(register, value)| vec![(register.address, *value as u32)])
+                .map(|words| Batch { words, ..Batch::default() })
                 .collect();
             prop_assert_eq!(done(&all, |n| if n % 2 == 0 { times } else { 1 }), done(&each, |_| 1));
         }

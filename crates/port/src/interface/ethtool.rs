@@ -30,12 +30,14 @@ const SWITCHES: [(u32, &str); 6] =
 /// ETH_FLAG_LRO.
 const LRO: u32 = 1 << 15;
 
-/// SOF_TIMESTAMPING_RX_HARDWARE, …RX_SOFTWARE, …RAW_HARDWARE of linux/net_tstamp.h.
+/// SOF_TIMESTAMPING_TX_HARDWARE, …RX_HARDWARE, …RX_SOFTWARE, …RAW_HARDWARE of linux/net_tstamp.h.
+const TX_HARDWARE: u32 = 1 << 0;
 const RX_HARDWARE: u32 = 1 << 2;
 const RX_SOFTWARE: u32 = 1 << 3;
 const RAW_HARDWARE: u32 = 1 << 6;
-/// HWTSTAMP_FILTER_ALL.
+/// HWTSTAMP_FILTER_ALL, HWTSTAMP_TX_ON.
 const FILTER_ALL: u32 = 1;
+const SENT_ON: u32 = 1;
 
 /// Queues that are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +46,13 @@ pub struct Queues {
     pub receive: u32,
 }
 
-/// Who can stamp received frames.
+/// Who can stamp frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamping {
-    /// The card, every frame.
+    /// The card, every received frame.
     pub hardware: bool,
+    /// The card, frames that leave.
+    pub sent: bool,
     /// The kernel, when it takes a frame over from the driver.
     pub software: bool,
     /// Number of the card's clock (`/dev/ptpN`).
@@ -107,6 +111,7 @@ impl<'a> Ethtool<'a> {
         let has = |bits: u32| words[1] & bits == bits;
         Stamping {
             hardware: has(RX_HARDWARE | RAW_HARDWARE) && words[7] & (1 << FILTER_ALL) != 0,
+            sent: has(TX_HARDWARE | RAW_HARDWARE) && words[3] & (1 << SENT_ON) != 0,
             software: has(RX_SOFTWARE),
             clock: (words[2] as i32 >= 0).then_some(words[2]),
         }
@@ -180,26 +185,51 @@ impl<'a> Ethtool<'a> {
     }
 }
 
-/// Has the card stamp every received frame (struct hwtstamp_config: flags, tx_type, rx_filter).
-pub fn stamp_in_hardware(netlink: &Netlink, name: &str) -> io::Result<()> {
-    let mut config = [0_u32, 0, 0];
-    let pointer = config.as_mut_ptr();
-    let request = |request: &mut libc::ifreq| {
-        set_name(request, name);
-        request.ifr_ifru.ifru_data = pointer.cast();
-    };
-    // What is on already stays as it is, with what it does for sent frames (another program may live on that).
-    let known = with_request(netlink.fd(), libc::SIOCGHWTSTAMP as _, request).is_ok();
-    if known && config[2] == FILTER_ALL {
-        return Ok(());
+/// How a card stamps (struct hwtstamp_config: flags, tx_type, rx_filter).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps([u32; 3]);
+
+impl Stamps {
+    pub const OFF: Self = Self([0; 3]);
+
+    /// As the card is set now.
+    ///
+    /// # Errors
+    /// The driver does not tell.
+    pub fn read(netlink: &Netlink, name: &str) -> io::Result<Self> {
+        let mut config = [0_u32; 3];
+        ask_stamps(netlink, name, libc::SIOCGHWTSTAMP as _, &mut config)?;
+        Ok(Self(config))
     }
-    config[2] = FILTER_ALL;
+
+    /// Sets the card; how it is set then, which may be more than was asked for.
+    ///
+    /// # Errors
+    /// The driver cannot, or there is no privilege.
+    pub fn write(self, netlink: &Netlink, name: &str) -> io::Result<Self> {
+        let mut config = self.0;
+        ask_stamps(netlink, name, libc::SIOCSHWTSTAMP as _, &mut config)?;
+        Ok(Self(config))
+    }
+
+    /// The same with received or sent frames stamped, too. What is on stays on: others may live on it.
+    pub const fn with(self, received: bool, sent: bool) -> Self {
+        let [flags, tx, rx] = self.0;
+        Self([flags, if sent && tx == 0 { SENT_ON } else { tx }, if received { FILTER_ALL } else { rx }])
+    }
+
+    pub const fn has(self, received: bool, sent: bool) -> bool {
+        (!received || self.0[2] == FILTER_ALL) && (!sent || self.0[1] != 0)
+    }
+}
+
+fn ask_stamps(netlink: &Netlink, name: &str, command: libc::Ioctl, config: &mut [u32; 3]) -> io::Result<()> {
     let pointer = config.as_mut_ptr();
-    with_request(netlink.fd(), libc::SIOCSHWTSTAMP as _, |request| {
+    with_request(netlink.fd(), command, |request| {
         set_name(request, name);
         request.ifr_ifru.ifru_data = pointer.cast();
-    })?;
-    if config[2] == FILTER_ALL { Ok(()) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
+    })
+    .map(drop)
 }
 
 /// Whether the interface of that request's name has a carrier, if its driver tells.
@@ -241,4 +271,20 @@ fn text(words: &[u32]) -> String {
     let bytes: Vec<u8> =
         words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stamps;
+
+    #[test]
+    fn what_is_stamped_already_stays_so() {
+        // A PTP daemon's: frames that leave (1), and some of those that arrive (12: event messages).
+        let daemon = Stamps([0, 1, 12]);
+        assert!(daemon.has(false, true) && !daemon.has(true, false));
+        assert_eq!(daemon.with(true, false), Stamps([0, 1, 1]));
+        // One-step stamping (2) is on, too.
+        assert_eq!(Stamps([0, 2, 0]).with(true, true), Stamps([0, 2, 1]));
+        assert_eq!(Stamps::OFF.with(false, true), Stamps([0, 1, 0]));
+    }
 }

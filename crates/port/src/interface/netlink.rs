@@ -41,6 +41,8 @@ const LINK_HEAD: usize = 16;
 const IFLA_XDP_ATTACHED: u16 = 2;
 const IFLA_XDP_PROG_ID: u16 = 4;
 const XDP_ATTACHED_DRV: u8 = 1;
+/// How often the link was lost (linux/if_link.h, since Linux 4.16).
+const IFLA_CARRIER_DOWN_COUNT: u16 = 48;
 /// Answers are read into this much: more than the kernel puts into one datagram (32 KiB at most).
 const ROOM: usize = 64 * 1024;
 /// Datagrams read for one request, at most: a bound, far above what any host has interfaces.
@@ -112,6 +114,17 @@ impl Netlink {
         counters.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
+    /// How often an interface has lost its link, where the kernel tells.
+    pub fn link_losses(&self, index: u32) -> io::Result<Option<u64>> {
+        let mut losses = None;
+        self.attributes_of(index, |kind, value| {
+            if kind == IFLA_CARRIER_DOWN_COUNT {
+                losses = Some(u64::from(read_u32(value, 0)));
+            }
+        })?;
+        Ok(losses)
+    }
+
     /// Frames that an interface's queueing discipline holds, and its kind.
     pub fn queueing(&self, index: u32) -> io::Result<(Option<u32>, Option<String>)> {
         let mut found = (None, None);
@@ -153,6 +166,18 @@ impl Netlink {
         Ok((name, i32::from(unsafe { answer.ifr_ifru.ifru_flags })))
     }
 
+    /// The MTU of an interface now.
+    pub fn mtu(&self, index: u32) -> io::Result<usize> {
+        let name = with_request(self.fd(), libc::SIOCGIFNAME as _, |request| {
+            request.ifr_ifru.ifru_ifindex = index as i32;
+        })?;
+        let answer =
+            with_request(self.fd(), libc::SIOCGIFMTU as _, |request| request.ifr_name = name.ifr_name)?;
+        // SAFETY: SIOCGIFMTU wrote this member of the union.
+        usize::try_from(unsafe { answer.ifr_ifru.ifru_mtu })
+            .map_err(|_| io::Error::from_raw_os_error(libc::ERANGE))
+    }
+
     /// Gives `take` all attributes of one interface.
     fn attributes_of(&self, index: u32, mut take: impl FnMut(u16, &[u8])) -> io::Result<()> {
         self.ask_links(index, ONE, |link| {
@@ -166,6 +191,16 @@ impl Netlink {
         self.ask(libc::RTM_GETLINK, &head, flags, |answer| {
             if answer.kind == libc::RTM_NEWLINK {
                 take(answer);
+            }
+        })
+    }
+
+    /// Gives `take` the interface, the parent and the attributes of each queueing discipline of this namespace;
+    /// `head` is the length of the fixed part (struct tcmsg).
+    pub fn ask_qdiscs(&self, head: usize, mut take: impl FnMut(u32, u32, Attributes<'_>)) -> io::Result<()> {
+        self.ask(libc::RTM_GETQDISC, &vec![0; head], DUMP, |answer| {
+            if answer.kind == libc::RTM_NEWQDISC {
+                take(answer.word(4), answer.word(12), answer.attributes(head));
             }
         })
     }
@@ -212,7 +247,7 @@ fn hops(mut bytes: &[u8]) -> Vec<u32> {
 }
 
 /// Text that ends with a zero.
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
 }
 

@@ -9,7 +9,7 @@ pub use super::features::XdpFeatures;
 
 /// Everything that the kernel tells; what a driver does not have is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Setup {
+pub struct InterfaceSetup {
     /// `gro` → on, by ethtool's short names; only those that the driver tells.
     pub offloads: Vec<(&'static str, bool)>,
     pub rings: Option<Rings>,
@@ -41,10 +41,10 @@ pub struct Coalescing {
 
 impl Interface {
     /// How it is set up now.
-    pub fn setup(&self) -> Setup {
+    pub fn setup(&self) -> InterfaceSetup {
         let ask = Ethtool::new(&self.netlink, &self.name);
         let (queue_length, qdisc) = self.netlink.queueing(self.index).unwrap_or_default();
-        Setup {
+        InterfaceSetup {
             offloads: ask.offloads(),
             rings: ask.rings(),
             coalescing: ask.coalescing(),

@@ -8,7 +8,7 @@ use super::emit::{self, FRAME, NETWORK, POSITION, STATE, TRANSPORT};
 use super::state::{MOST_PLACES, PLACES};
 use bpf::{Alu, Assembler, Condition, Register, Register::*, Size};
 use wire::signature;
-use wire::template::{Modulus, Source, Variation};
+use wire::template::{Modulus, ValueSource, Variation};
 
 use super::state::{CLOCK_OFFSET, LATE_CODE, NOW};
 
@@ -198,9 +198,9 @@ pub fn vary(
     context: &Context<'_>,
 ) -> Option<()> {
     let count = match &variation.source {
-        Source::Increment { count, .. } => Some(*count),
-        Source::List { modulus, .. } => Some(*modulus),
-        Source::Random { .. } => None,
+        ValueSource::Increment { count, .. } => Some(*count),
+        ValueSource::List { modulus, .. } => Some(*modulus),
+        ValueSource::Random { .. } => None,
     };
     let turns = Turns {
         stream: context.stream,
@@ -211,7 +211,7 @@ pub fn vary(
     };
     turns.emit(a, places)?;
     match &variation.source {
-        Source::Increment { start, step, .. } => {
+        ValueSource::Increment { start, step, .. } => {
             if *step != 1 {
                 emit::alu(a, Alu::Multiply, R2, *step, R1);
             }
@@ -219,11 +219,11 @@ pub fn vary(
                 emit::alu(a, Alu::Add, R2, *start, R1);
             }
         }
-        Source::List { .. } => {
+        ValueSource::List { .. } => {
             emit::address(a, R1, context.tables, list_at);
             a.shl(R2, 3).add(R1, R2).load(Size::Double, R2, R1, 0);
         }
-        Source::Random { first, count, seed } => {
+        ValueSource::Random { first, count, seed } => {
             emit::spread(a, R2, R1, *seed);
             emit::span(a, *count);
             if *first != 0 {

@@ -13,6 +13,8 @@
 //! A page comes back as its last receiver left it, so headers are written whole each time. A frame is counted
 //! in the run that hands it over.
 
+mod fits;
+
 use super::emit::{self, FRAME, NETWORK, POSITION, STATE, TRANSPORT};
 use super::fields::{self, Context, Number, Numbering, Places, Tables, Turns};
 use super::state::{self, State};
@@ -22,7 +24,7 @@ use bpf::{
 };
 use std::os::fd::{AsFd, BorrowedFd};
 use wire::Template;
-use wire::template::{Modulus, Order, Source, Stream, Turns as Rota, Variation};
+use wire::template::{Modulus, Selection, Stream, Turns as Rota, ValueSource, Variation};
 
 /// Streams that one program makes at most.
 pub const MOST_STREAMS: usize = 64;
@@ -97,14 +99,7 @@ pub fn write(
     numbering: Numbering,
 ) -> Result<Making, Obstacle> {
     let streams = template.streams();
-    if streams.is_empty() || streams.len() > MOST_STREAMS {
-        return Err(cannot(format!("{} streams; the program makes 1 to {MOST_STREAMS}", streams.len())));
-    }
-    let shortest =
-        streams.iter().flat_map(Stream::shapes).map(|shape| usize::from(shape.length)).min().unwrap_or(0);
-    if shortest < 14 {
-        return Err(cannot(format!("a frame of {shortest} bytes has no Ethernet header")));
-    }
+    fits::check(streams)?;
     let mut tables = Tables::default();
     let lists = streams.iter().map(|stream| lists_of(stream, &mut tables)).collect();
     let shapes = streams.iter().map(|stream| shapes_of(stream, &mut tables)).collect();
@@ -185,7 +180,7 @@ fn ends_of(stream: &Stream) -> Vec<usize> {
 
 fn lists_of(stream: &Stream, tables: &mut Tables) -> Vec<usize> {
     let list = |variation: &Variation| match &variation.source {
-        Source::List { values, .. } => tables.add(values.iter().copied()),
+        ValueSource::List { values, .. } => tables.add(values.iter().copied()),
         _ => 0,
     };
     stream.variations().iter().map(list).collect()
@@ -205,11 +200,11 @@ fn shapes_of(stream: &Stream, tables: &mut Tables) -> usize {
         ]
     };
     match stream.order() {
-        Order::Only => 0,
-        Order::Cycle { pattern, .. } => {
+        Selection::Only => 0,
+        Selection::Cycle { pattern, .. } => {
             tables.add(pattern.iter().flat_map(|index| words(usize::from(*index))))
         }
-        Order::Random { .. } => tables.add((0..shapes.len()).flat_map(words)),
+        Selection::Random { .. } => tables.add((0..shapes.len()).flat_map(words)),
     }
 }
 
@@ -450,11 +445,11 @@ impl Plan<'_> {
         let stream = &self.template.streams()[index];
         let turns = |count| Turns { stream: index, number, flows: None, every: Modulus::new(1), count };
         match stream.order() {
-            Order::Only => _ = a.mov(R2, 0),
-            Order::Cycle { modulus, .. } => {
+            Selection::Only => _ = a.mov(R2, 0),
+            Selection::Cycle { modulus, .. } => {
                 turns(Some(*modulus)).emit(a, places)?;
             }
-            Order::Random { seed, count } => {
+            Selection::Random { seed, count } => {
                 turns(None).emit(a, places)?;
                 emit::spread(a, R2, R1, *seed);
                 emit::span(a, *count);

@@ -1,10 +1,10 @@
 //! The memory that the program in the kernel and this process share while frames are made.
 //!
 //! ```text
-//!    0 ┬ what the program does now: next frame, end, due time, rate        written by the program
-//!  256 ┼ what it shall do from the next change on                           written by us, before the change's number
-//!  512 ┼ lateness: 64 counts; from 1024 on gap errors: 64 counts             written by the program
-//! 1536 ┴ where each varying field stands                                    written by us before a call, then by the program
+//!    0 ┬ what the program does now: next frame, end, due time, rate   written by the program
+//!  256 ┼ what it shall do from the next change on                     written by us before the change's number
+//!  512 ┼ lateness: 64 counts; from 1024 on gap errors: 64 counts      written by the program
+//! 1536 ┴ where each varying field stands                              written by us before a call, then by it
 //! ```
 //!
 //! All words have 64 bits. The program looks at `END` before each frame: 0 makes it look for a change, and drop

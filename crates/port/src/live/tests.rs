@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use units::Rate;
 use wire::signature::EPOCH_UNIX_NS;
-use wire::template::{By, Echo, Field, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
+use wire::template::{By, Echo, Field, Layer, Mac, Payload, Sizes, Spec, Spoiled, StreamSpec, Values, Vary};
 use wire::{Template, Times};
 
 struct Made {
@@ -320,6 +320,7 @@ fn stream() -> impl Strategy<Value = StreamSpec> {
                 flows,
                 sign,
                 pads: false,
+                spoiled: Spoiled::default(),
             }
         },
     )
@@ -344,7 +345,8 @@ proptest! {
         weights in proptest::collection::vec(1u32..5, 1..4),
         position in 0u64..500,
     ) {
-        let streams = weights.iter().map(|weight| StreamSpec { weight: *weight, ..udp4(vec![], Sizes::Fixed(64), false) });
+        let stream = |weight: &u32| StreamSpec { weight: *weight, ..udp4(vec![], Sizes::Fixed(64), false) };
+        let streams = weights.iter().map(stream);
         let template = template(streams.collect());
         let mut counted = vec![0; weights.len()];
         (0..position).for_each(|seq| counted[template.locate(seq).0] += 1);

@@ -97,9 +97,13 @@ pub(super) fn program(own: &Match) -> Vec<Instruction> {
     }
     if let Some(range) = &own.v4 {
         code.branch(IF_EQUAL, IPV4.into(), To::V4, To::Next);
-        code.branch(IF_EQUAL, ARP.into(), To::Next, To::Pass);
-        code.plain(LOAD_WORD, (at + 24) as u32).within(range, To::Take, To::Next);
-        code.plain(LOAD_WORD, (at + 14) as u32).within(range, To::Take, To::Pass);
+        if own.segments_only {
+            code.branch(JUMP, 0, To::Pass, To::Next);
+        } else {
+            code.branch(IF_EQUAL, ARP.into(), To::Next, To::Pass);
+            code.plain(LOAD_WORD, (at + 24) as u32).within(range, To::Take, To::Next);
+            code.plain(LOAD_WORD, (at + 14) as u32).within(range, To::Take, To::Pass);
+        }
         code.here(To::V4);
         v4(&mut code, own, range);
     } else {
@@ -122,13 +126,14 @@ fn ports(own: &Match) -> RangeInclusive<u32> {
 
 fn v4(code: &mut Code, own: &Match, range: &RangeInclusive<u32>) {
     let at = ETHERNET as u32;
-    if own.has_all_ports() {
+    let other = if own.segments_only { To::Pass } else { To::Take };
+    if own.has_all_ports() && !own.segments_only {
         code.plain(LOAD_WORD, at + 16).within(range, To::Take, To::Pass);
         return;
     }
     code.plain(LOAD_WORD, at + 16).within(range, To::Next, To::Pass);
-    code.plain(LOAD_BYTE, at + 9).branch(IF_EQUAL, TCP.into(), To::Next, To::Take);
-    code.plain(LOAD_HALF, at + 6).branch(IF_BITS, 0x1fff, To::Take, To::Next);
+    code.plain(LOAD_BYTE, at + 9).branch(IF_EQUAL, TCP.into(), To::Next, other);
+    code.plain(LOAD_HALF, at + 6).branch(IF_BITS, 0x1fff, other, To::Next);
     code.plain(LOAD_HEADER_LENGTH, at).plain(LOAD_HALF_BEHIND, at + 2).within(
         &ports(own),
         To::Take,
@@ -138,12 +143,17 @@ fn v4(code: &mut Code, own: &Match, range: &RangeInclusive<u32>) {
 
 fn v6(code: &mut Code, own: &Match, range: &([u32; 3], RangeInclusive<u32>)) {
     let at = ETHERNET;
-    if own.has_all_ports() {
+    if own.has_all_ports() && !own.segments_only {
         code.v6(at + 24, range, To::Take, To::Discovery);
     } else {
-        code.v6(at + 24, range, To::Next, To::Discovery);
-        code.plain(LOAD_BYTE, (at + 6) as u32).branch(IF_EQUAL, TCP.into(), To::Next, To::Take);
+        let (elsewhere, other) =
+            if own.segments_only { (To::Pass, To::Pass) } else { (To::Discovery, To::Take) };
+        code.v6(at + 24, range, To::Next, elsewhere);
+        code.plain(LOAD_BYTE, (at + 6) as u32).branch(IF_EQUAL, TCP.into(), To::Next, other);
         code.plain(LOAD_HALF, (at + 42) as u32).within(&ports(own), To::Take, To::Pass);
+    }
+    if own.segments_only {
+        return;
     }
     code.here(To::Discovery);
     let kinds = u32::from(*DISCOVERY.start())..=u32::from(*DISCOVERY.end());

@@ -20,7 +20,9 @@ impl Match {
         let (arp, v4, v6) = (a.label(), a.label(), a.label());
         load_half(a, R5, R2, at - 2);
         if self.v4.is_some() {
-            a.jump_if(Condition::Equal, R5, i32::from(ARP), arp);
+            if !self.segments_only {
+                a.jump_if(Condition::Equal, R5, i32::from(ARP), arp);
+            }
             a.jump_if(Condition::Equal, R5, i32::from(IPV4), v4);
         }
         if self.v6.is_some() {
@@ -28,13 +30,15 @@ impl Match {
         }
         a.jump(pass);
         if let Some(own) = &self.v4 {
-            a.bind(arp);
-            need(a, at + 28, pass);
-            for field in [24, 14] {
-                load_word(a, R5, R2, at + field);
-                if_within(a, R5, own, take);
+            if !self.segments_only {
+                a.bind(arp);
+                need(a, at + 28, pass);
+                for field in [24, 14] {
+                    load_word(a, R5, R2, at + field);
+                    if_within(a, R5, own, take);
+                }
+                a.jump(pass);
             }
-            a.jump(pass);
             a.bind(v4);
             self.ipv4(a, own, (pass, take));
         }
@@ -50,13 +54,14 @@ impl Match {
         need(a, at + 20, pass);
         load_word(a, R5, R2, at + 16);
         unless_within(a, R5, own, pass);
-        if self.has_all_ports() {
+        if self.has_all_ports() && !self.segments_only {
             a.jump(take);
             return;
         }
-        a.load(Size::Byte, R5, R2, at + 9).jump_if(Condition::NotEqual, R5, i32::from(TCP), take);
+        let other = if self.segments_only { pass } else { take };
+        a.load(Size::Byte, R5, R2, at + 9).jump_if(Condition::NotEqual, R5, i32::from(TCP), other);
         load_half(a, R5, R2, at + 6);
-        a.jump_if(Condition::AnyBit, R5, 0x1fff, take);
+        a.jump_if(Condition::AnyBit, R5, 0x1fff, other);
         a.load(Size::Byte, R5, R2, at).and(R5, 0x0f).shl(R5, 2);
         a.mov(R4, R2).add(R4, R5).mov(R8, R4).add(R8, i32::from(at) + 4);
         a.jump_if(Condition::Greater, R8, R3, pass);
@@ -69,14 +74,18 @@ impl Match {
         let at = self.network() as i16;
         let discovery = a.label();
         need(a, at + 40, pass);
-        self.unless_v6(a, at + 24, discovery);
-        if !self.has_all_ports() {
-            a.load(Size::Byte, R5, R2, at + 6).jump_if(Condition::NotEqual, R5, i32::from(TCP), take);
+        self.unless_v6(a, at + 24, if self.segments_only { pass } else { discovery });
+        if !self.has_all_ports() || self.segments_only {
+            let other = if self.segments_only { pass } else { take };
+            a.load(Size::Byte, R5, R2, at + 6).jump_if(Condition::NotEqual, R5, i32::from(TCP), other);
             need(a, at + 44, pass);
             load_half(a, R5, R2, at + 42);
             self.unless_port(a, R5, pass);
         }
         a.jump(take);
+        if self.segments_only {
+            return;
+        }
         a.bind(discovery);
         need(a, at + 64, pass);
         a.load(Size::Byte, R5, R2, at + 6).jump_if(Condition::NotEqual, R5, i32::from(ICMPV6), pass);

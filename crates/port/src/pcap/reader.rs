@@ -9,10 +9,11 @@
 //! cut-off file was whole, and that is what its reader must be told.
 
 use super::interface::{Interface, LinkType, Ticks, options};
-use super::source::{ByteOrder, Source};
+use super::packed;
+use super::source::{ByteOrder, FileBytes};
 use crate::{PortError, Stamp};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Longest block or record that is taken for one; more is a damaged file.
@@ -53,7 +54,7 @@ pub struct Captured<'a> {
 /// A capture file that is read.
 pub struct Reader {
     name: String,
-    source: Source,
+    source: FileBytes,
     format: Format,
     order: ByteOrder,
     interfaces: Vec<Interface>,
@@ -80,12 +81,18 @@ impl Reader {
     /// If it cannot be opened or is no capture file.
     pub fn open(path: &Path) -> Result<Self, PortError> {
         let name = path.display().to_string();
-        if name == "-" {
-            return Self::new("standard input", Box::new(std::io::stdin()));
-        }
-        let file = File::open(path)
+        let (name, file): (_, Box<dyn Read + Send>) = match name.as_str() {
+            "-" => ("standard input".to_owned(), Box::new(std::io::stdin())),
+            _ => {
+                let wrong =
+                    |error: io::Error| PortError::File { file: name.clone(), problem: error.to_string() };
+                let file = File::open(path).map_err(wrong)?;
+                (name, Box::new(file))
+            }
+        };
+        let unpacked = packed::unpack(file)
             .map_err(|error| PortError::File { file: name.clone(), problem: error.to_string() })?;
-        Self::new(&name, Box::new(file))
+        Self::new(&name, unpacked)
     }
 
     /// Reads from anything; `name` is for messages.
@@ -95,7 +102,7 @@ impl Reader {
     pub fn new(name: &str, file: Box<dyn Read + Send>) -> Result<Self, PortError> {
         let mut reader = Self {
             name: name.to_owned(),
-            source: Source::new(file),
+            source: FileBytes::new(file),
             format: Format::PcapNg,
             order: ByteOrder::Little,
             interfaces: Vec::new(),
@@ -195,14 +202,8 @@ impl Reader {
     fn strange(&mut self) -> PortError {
         let count = self.source.need(4).unwrap_or(0);
         let start: Vec<String> = self.source.peek(count).iter().map(|byte| format!("{byte:02x}")).collect();
-        let problem = match self.source.peek(count) {
-            [0x1f, 0x8b, ..] => "is compressed; unpack it with gunzip first".to_owned(),
-            [0x28, 0xb5, 0x2f, 0xfd] => "is compressed; unpack it with unzstd first".to_owned(),
-            _ => {
-                format!("is no capture: it begins with {}, as neither pcap nor pcapng does", start.join(" "))
-            }
-        };
-        self.damaged(&problem)
+        let start = start.join(" ");
+        self.damaged(&format!("is not a capture file: it begins with {start}, unlike pcap and pcapng"))
     }
 
     fn next_record(&mut self) -> Result<Option<PlacedFrame>, PortError> {

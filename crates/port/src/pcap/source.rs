@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// What is read at a time, if no piece is longer.
 const CHUNK: usize = 256 * 1024;
 
-pub(super) struct Source {
+pub(super) struct FileBytes {
     file: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     /// What of the buffer is not consumed yet.
@@ -15,7 +15,7 @@ pub(super) struct Source {
     offset: u64,
 }
 
-impl Source {
+impl FileBytes {
     pub fn new(file: Box<dyn Read + Send>) -> Self {
         Self { file, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0 }
     }
@@ -109,8 +109,8 @@ impl ByteOrder {
 mod tests {
     use super::*;
 
-    fn source(length: usize) -> Source {
-        Source::new(Box::new(io::Cursor::new(vec![7; length])))
+    fn source(length: usize) -> FileBytes {
+        FileBytes::new(Box::new(io::Cursor::new(vec![7; length])))
     }
 
     #[test]

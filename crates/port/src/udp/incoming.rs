@@ -1,7 +1,7 @@
 //! Payloads that have arrived: rooms with the headers already in place, filled by recvmmsg(2).
 //!
 //! ```text
-//!   room ├ Ethernet, IP, UDP ┬ payload … ┤      control: the kernel's stamp, and how many datagrams were lost before
+//!   room ├ Ethernet, IP, UDP ┬ payload … ┤    control: the kernel's stamp, and the datagrams lost before
 //! ```
 
 use super::headers::Headers;
@@ -15,7 +15,7 @@ const CONTROL: usize = 64;
 
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Control([u8; CONTROL]);
+struct Ancillary([u8; CONTROL]);
 
 pub(super) struct Incoming {
     bytes: Box<[u8]>,
@@ -23,7 +23,7 @@ pub(super) struct Incoming {
     ahead: Headers,
     vectors: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
-    controls: Box<[Control]>,
+    controls: Box<[Ancillary]>,
     /// Datagrams that the socket lost, as it last said.
     lost: u32,
 }
@@ -43,7 +43,7 @@ impl Incoming {
     pub fn new(longest: usize, ahead: Headers) -> Self {
         let room = longest.next_multiple_of(64);
         let mut bytes = vec![0; room * BATCH].into_boxed_slice();
-        let mut controls = vec![Control([0; CONTROL]); BATCH].into_boxed_slice();
+        let mut controls = vec![Ancillary([0; CONTROL]); BATCH].into_boxed_slice();
         let mut vectors: Box<[libc::iovec]> = bytes
             .chunks_exact_mut(room)
             .map(|room| {

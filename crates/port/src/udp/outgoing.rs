@@ -1,7 +1,8 @@
 //! Payloads on their way out: rooms of this process, handed to the socket many at a time.
 //!
 //! ```text
-//!   rooms    ├ 0 ┬ 1 ┬ 2 ┬ 3 ┬ 4 ┤     0, 1 and 2 are equally long: one message, which the kernel cuts up (UDP_SEGMENT)
+//!   rooms    ├ 0 ┬ 1 ┬ 2 ┬ 3 ┬ 4 ┤     0, 1 and 2 are equally long: one message, which the kernel cuts up
+//!                                      (UDP_SEGMENT)
 //!   messages ├─────────────┼───┼───┤     one sendmmsg(2) for all
 //! ```
 
@@ -20,7 +21,7 @@ const MOST_BYTES: usize = 65_535 - 68;
 /// Room for one control message with a `u16`, aligned as the kernel wants it.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Control([u8; 24]);
+struct Ancillary([u8; 24]);
 
 pub(super) struct Outgoing {
     bytes: Box<[u8]>,
@@ -30,11 +31,13 @@ pub(super) struct Outgoing {
     payloads: Vec<Range<usize>>,
     vectors: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
-    controls: Box<[Control]>,
+    controls: Box<[Ancillary]>,
     /// Rooms that wait to be sent.
     pending: Range<usize>,
     /// Whether the kernel cuts messages up.
     cuts: bool,
+    /// Bytes of the headers that the kernel puts before each payload.
+    overhead: u64,
 }
 
 // SAFETY: the pointers in `vectors` and `headers` lead to this value's own boxes, which move with it.
@@ -54,7 +57,7 @@ pub(super) struct Sent {
 }
 
 impl Outgoing {
-    pub fn new(longest: usize, cuts: bool) -> Self {
+    pub fn new(longest: usize, cuts: bool, is_ipv6: bool) -> Self {
         let room = longest.next_multiple_of(64);
         // SAFETY: `mmsghdr` is plain integers and pointers; all zeroes is a value of it.
         let header = || unsafe { std::mem::zeroed::<libc::mmsghdr>() };
@@ -65,9 +68,11 @@ impl Outgoing {
             payloads: vec![0..0; BATCH],
             vectors: (0..BATCH).map(|_| libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }).collect(),
             headers: (0..BATCH).map(|_| header()).collect(),
-            controls: vec![Control([0; 24]); BATCH].into(),
+            controls: vec![Ancillary([0; 24]); BATCH].into(),
             pending: 0..0,
             cuts,
+            // Ethernet, IPv4 or IPv6, UDP.
+            overhead: 14 + 8 + if is_ipv6 { 40 } else { 20 },
         }
     }
 
@@ -123,8 +128,8 @@ impl Outgoing {
     fn done(&mut self, messages: usize) -> Sent {
         let frames: usize = self.headers[..messages].iter().map(|header| header.msg_hdr.msg_iovlen).sum();
         let range = self.pending.start..self.pending.start + frames;
-        // A frame counts with the headers that it was written with.
-        let bytes = self.payloads[range].iter().map(|payload| payload.end as u64).sum();
+        // A frame counts with the headers that it leaves with.
+        let bytes = self.payloads[range].iter().map(|payload| payload.len() as u64 + self.overhead).sum();
         self.pending.start += frames;
         Sent { frames: frames as u64, bytes }
     }
@@ -187,14 +192,14 @@ impl Outgoing {
 }
 
 /// The control message that says how long each piece is (udp(7)): length, level, type, value.
-fn segments_of(size: u16) -> Control {
+fn segments_of(size: u16) -> Ancillary {
     let mut control = [0; 24];
     let length = size_of::<libc::cmsghdr>() + size_of::<u16>();
     control[..8].copy_from_slice(&length.to_ne_bytes());
     control[8..12].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
     control[12..16].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
     control[16..18].copy_from_slice(&size.to_ne_bytes());
-    Control(control)
+    Ancillary(control)
 }
 
 impl Refused {

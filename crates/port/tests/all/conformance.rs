@@ -3,12 +3,20 @@
 
 mod ends;
 
-use ends::{Ends, Kind, PATIENCE, frame, receive, send};
+pub use ends::frame;
+use ends::{Ends, PATIENCE, TestedPort, receive, send};
 use port::{For, Instruction, PortError, Wish};
 use std::time::{Duration, Instant};
 use units::Picos;
 
-impl Kind {
+impl TestedPort {
+    /// Runs one of the tests, if what the kind needs is installed.
+    fn run(&self, test: fn(&Self)) {
+        if self.name.strip_prefix("dpdk_").is_none_or(crate::dpdk::is_here) {
+            test(self);
+        }
+    }
+
     fn ends(&self) -> Ends {
         (self.open)(&Wish::default()).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
@@ -96,6 +104,14 @@ impl Kind {
     /// Far more than any ring holds, read late: what was sent is what was received and what was counted as
     /// lost.
     fn counters_conserve(&self) {
+        // Where a veth's receiving end has no CPU time, the kernel loses frames that DPDK's drivers do not
+        // count: rarely, while all these tests run at once.
+        let tries = if self.name.starts_with("dpdk_af_") { 3 } else { 1 };
+        let wrong: Vec<String> = (0..tries).map_while(|_| self.conserves().err()).collect();
+        assert!(wrong.len() < tries, "{wrong:?}");
+    }
+
+    fn conserves(&self) -> Result<(), String> {
         let mut ends = self.ends();
         let frames: Vec<_> = (0..self.many()).map(|n| frame(n, 1_000, ends.is_ipv6)).collect();
         let (mut sent, mut received, until) = (0, 0, Instant::now() + Duration::from_secs(10));
@@ -129,9 +145,12 @@ impl Kind {
         assert_eq!(there.sent + there.unsent(), frames.len() as u64, "{}: {there:?}", self.name);
         assert_eq!(here.received, received as u64, "{}: {here:?}", self.name);
         let lost = there.lost() - there.unsent() + here.lost();
-        assert_eq!(there.sent, here.received + lost, "{}: {there:?} {here:?}", self.name);
         if self.holds_back {
             assert_eq!(there.lost() + here.lost(), 0, "{}: {there:?} {here:?}", self.name);
+        }
+        match there.sent == here.received + lost {
+            true => Ok(()),
+            false => Err(format!("{}: {there:?} {here:?}", self.name)),
         }
     }
 
@@ -294,11 +313,14 @@ impl Kind {
 }
 
 macro_rules! conform {
-    ($($kind:ident: $holds_back:literal, $has_link:literal, $is_live:literal, $is_udp:literal, $one_way:literal;)+) => {
+    ($(
+        $kind:ident:
+            $holds_back:literal, $has_link:literal, $is_live:literal, $is_udp:literal, $one_way:literal;
+    )+) => {
         $(mod $kind {
-            use super::{Kind, ends};
+            use super::{TestedPort, ends};
 
-            const KIND: Kind = Kind {
+            const KIND: TestedPort = TestedPort {
                 name: stringify!($kind),
                 open: ends::$kind,
                 holds_back: $holds_back,
@@ -310,39 +332,39 @@ macro_rules! conform {
 
             #[test]
             fn frames_arrive_in_order_as_they_were_at_every_length() {
-                KIND.order_and_content();
+                KIND.run(TestedPort::order_and_content);
             }
             #[test]
             fn and_the_other_way_round() {
-                KIND.and_the_other_way_round();
+                KIND.run(TestedPort::and_the_other_way_round);
             }
             #[test]
             fn limits_are_kept_and_told() {
-                KIND.limits();
+                KIND.run(TestedPort::limits);
             }
             #[test]
             fn what_was_sent_was_received_or_counted_as_lost() {
-                KIND.counters_conserve();
+                KIND.run(TestedPort::counters_conserve);
             }
             #[test]
             fn waiting_ends_in_time() {
-                KIND.waiting();
+                KIND.run(TestedPort::waiting);
             }
             #[test]
             fn a_link_goes_down_and_comes_up_again() {
-                KIND.link_down_and_up();
+                KIND.run(TestedPort::link_down_and_up);
             }
             #[test]
             fn an_mtu_that_is_exceeded_is_told() {
-                KIND.mtu();
+                KIND.run(TestedPort::mtu);
             }
             #[test]
             fn the_other_end_may_close_while_frames_are_under_way() {
-                KIND.close_while_busy();
+                KIND.run(TestedPort::close_while_busy);
             }
             #[test]
             fn a_filter_keeps_what_it_shall() {
-                KIND.filters();
+                KIND.run(TestedPort::filters);
             }
         })+
     };
@@ -367,6 +389,10 @@ conform! {
     tap_queues: false, true, true, false, true;
     fpga: false, false, true, false, false;
     fpga_loop: false, false, true, false, true;
+    dpdk_ring: true, false, true, false, true;
+    dpdk_af_packet: false, true, true, false, false;
+    dpdk_pcap: false, true, true, false, false;
+    dpdk_af_xdp: false, true, true, false, false;
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Ports from outside. Those on interfaces need root.
 
 mod conformance;
+mod dpdk;
 mod faults;
 mod interface;
 mod live;

@@ -172,9 +172,9 @@ fn pcapng_with_several_interfaces_sections_and_unknown_blocks_is_read() {
 fn what_is_no_capture_says_what_it_is() {
     for (bytes, said) in [
         (&b""[..], "x.pcap: is empty"),
-        (b"\x1f\x8b\x08\x00", "gunzip"),
-        (b"hello world", "is no capture: it begins with 68 65 6c 6c"),
-        (b"\x0a\x0d", "is no capture: it begins with 0a 0d"),
+        (b"BZh9", "is not a capture file: it begins with 42 5a 68 39"),
+        (b"hello world", "is not a capture file: it begins with 68 65 6c 6c"),
+        (b"\x0a\x0d", "is not a capture file: it begins with 0a 0d"),
         (b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x00\x00\x00\x00", "has a section without byte order"),
         (b"\xd4\xc3\xb2\xa1\x02\x00", "cut off: 0 whole frames"),
     ] {
@@ -184,6 +184,49 @@ fn what_is_no_capture_says_what_it_is() {
     }
     let missing = Reader::open(Path::new("/nowhere/x.pcap")).map(|_| ()).unwrap_err();
     assert!(missing.to_string().contains("/nowhere/x.pcap: No such file"), "{missing}");
+}
+
+#[test]
+fn files_that_gzip_or_zstd_made_are_read_as_they_are() {
+    use std::io::Write;
+    let frames: Vec<(u64, Vec<u8>)> = (0..500).map(|n| (1_000_000 + n, vec![n as u8; 60])).collect();
+    let plain = written(style(Format::PcapNanos), &frames);
+    let (front, back) = plain.split_at(plain.len() / 2);
+    let gzip = |bytes: &[u8]| {
+        let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        writer.write_all(bytes).unwrap();
+        writer.finish().unwrap()
+    };
+    let zstd = |bytes: &[u8]| zstd::stream::encode_all(bytes, 1).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let count = |bytes: &[u8]| {
+        let path = folder.path().join("x");
+        std::fs::write(&path, bytes).unwrap();
+        let mut reader = Reader::open(&path).map_err(|error| (0, error.to_string()))?;
+        let mut count = 0;
+        loop {
+            match reader.next() {
+                Ok(Some(frame)) => {
+                    assert_eq!(frame.data, &frames[count].1[..]);
+                    count += 1;
+                }
+                Ok(None) => return Ok(count),
+                Err(error) => return Err((count, error.to_string())),
+            }
+        }
+    };
+    for packed in
+        [gzip(&plain), zstd(&plain), [gzip(front), gzip(back)].concat(), [zstd(front), zstd(back)].concat()]
+    {
+        assert!(packed.len() < plain.len() / 4);
+        assert_eq!(count(&packed), Ok(500));
+        // Cut off, it is told, also where all frames were whole.
+        let (whole, said) = count(&packed[..packed.len() - 9]).unwrap_err();
+        assert!(
+            whole <= 500 && said.contains(&folder.path().join("x").display().to_string()),
+            "{whole}: {said}"
+        );
+    }
 }
 
 #[test]
@@ -329,7 +372,10 @@ fn a_replay_of_a_cut_off_file_shows_what_is_whole_and_then_says_so() {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(
-        frames in prop::collection::vec((START..START + (1 << 40), prop::collection::vec(any::<u8>(), 0..200)), 0..40),
+        frames in prop::collection::vec(
+            (START..START + (1 << 40), prop::collection::vec(any::<u8>(), 0..200)),
+            0..40,
+        ),
         which in 0..4_usize,
         has_queues: bool,
     ) {

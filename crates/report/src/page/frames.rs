@@ -2,6 +2,7 @@
 
 use crate::frames;
 use crate::markup::escape;
+use crate::sweep_charts;
 use crate::words;
 use std::fmt::{Result, Write};
 use store::RunResult;
@@ -44,6 +45,7 @@ pub fn arrivals(out: &mut String, report: &PacketReport) -> Result {
     if let Some(chart) = report.gaps.as_ref().and_then(frames::gap_chart) {
         out.push_str(&chart.html());
     }
+    sweep_charts::of(report).iter().for_each(|chart| out.push_str(&chart.html()));
     frames::tables(report).iter().try_for_each(|shown| table(out, shown))
 }
 

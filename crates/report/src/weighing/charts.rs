@@ -121,15 +121,15 @@ const MAP_LINES: usize = 8;
 /// The map as curves: own rate of each port against the incoming rate, as a share of what it is without. Where
 /// that is more than one chart can show, each port has one of its own; all have the same height.
 pub fn map_charts(weighing: &Weighing) -> Vec<Chart> {
-    let all = &weighing.backload;
+    let all: Vec<&Backload> = weighing.backload.iter().filter(|found| !found.steps.is_empty()).collect();
     let title = "own rate under incoming traffic (of the rate without)";
     let mut charts = if all.len() <= MAP_LINES {
-        vec![map_chart("map".into(), format!("Own{}", &title[3..]), all.iter())]
+        vec![map_chart("map".into(), format!("Own{}", &title[3..]), all.into_iter())]
     } else {
         let mut ports: Vec<&str> = all.iter().map(|found| found.port.as_str()).collect();
         ports.dedup();
         let of = |port: &&str| {
-            let found = all.iter().filter(|found| found.port == *port);
+            let found = all.iter().copied().filter(|found| found.port == *port);
             map_chart(format!("map-{port}"), format!("{port}: {title}"), found)
         };
         ports.iter().map(of).collect()

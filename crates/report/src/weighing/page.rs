@@ -1,8 +1,8 @@
 //! The page of a weighing: it opens from disk and asks the network for nothing.
 
 use super::study::MACHINES;
-use super::tables::fall_and_recovery;
-use super::{charts, micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
+use super::tables::{fall_and_recovery, figures};
+use super::{NONE, charts, micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
 use crate::html::page_shell;
 use crate::markup::{escape, sentence};
 use crate::words;
@@ -17,14 +17,14 @@ pub fn html(weighing: &Weighing) -> String {
     let mut out = String::new();
     // Writing to a String does not fail.
     let _ = write(&mut out, weighing);
-    page_shell("What this machine can send · tare weigh", &out, "")
+    page_shell(&format!("{} · tare weigh", title(weighing)), &out, "")
 }
 
 fn write(out: &mut String, weighing: &Weighing) -> Result {
     head(out, weighing)?;
     if !weighing.packets.is_empty() {
         packets(out, &weighing.packets)?;
-        study(out, &weighing.packets)?;
+        study(out, weighing)?;
     }
     if !weighing.backload.is_empty() {
         map(out, weighing)?;
@@ -36,16 +36,25 @@ fn write(out: &mut String, weighing: &Weighing) -> Result {
     machine(out, weighing)
 }
 
+const fn title(weighing: &Weighing) -> &'static str {
+    match weighing.machines.is_empty() {
+        true => "What this machine can send",
+        false => "What these machines can send",
+    }
+}
+
 fn head(out: &mut String, weighing: &Weighing) -> Result {
-    writeln!(out, "<header><h1>What this machine can send</h1>")?;
-    let parts = [weighing::made_at(weighing), weighing.name.clone(), format!("tare {}", weighing.tare)];
+    writeln!(out, "<header><h1>{}</h1>", title(weighing))?;
+    let version = if weighing.tare.is_empty() { String::new() } else { format!("tare {}", weighing.tare) };
+    let machines = weighing.machines.join(", ");
+    let parts = [weighing::made_at(weighing), weighing.name.clone(), machines, version];
     let parts: Vec<String> = parts.iter().filter(|part| !part.is_empty()).map(|part| escape(part)).collect();
     writeln!(out, "<p class=\"soft\">{}</p>", parts.join(" · "))?;
     if !weighing.command.is_empty() {
         writeln!(out, "<p class=\"soft\"><code>{}</code></p>", escape(&weighing.command))?;
     }
     if weighing.partial {
-        writeln!(out, "<p class=\"label\">Cut short: what was weighed by then</p>")?;
+        writeln!(out, "<p class=\"label\">Cut short; this was weighed by then</p>")?;
     }
     writeln!(out, "</header>")
 }
@@ -124,27 +133,31 @@ fn packets(out: &mut String, packets: &[Packets]) -> Result {
 }
 
 fn row(found: &Packets) -> Vec<String> {
-    let least = if found.overall.negative > 0 {
-        "< 0".to_owned()
-    } else {
-        format!("{} µs", micros(found.overall.min_ns))
+    let [t_all, t_peak, rate, theory] = figures(found);
+    let (least, most) = match (found.overall.trials, found.overall.negative) {
+        (0, _) => (NONE.to_owned(), NONE.to_owned()),
+        (_, 0) => {
+            (format!("{} µs", micros(found.overall.min_ns)), format!("{} µs", micros(found.overall.max_ns)))
+        }
+        _ => ("< 0".to_owned(), format!("{} µs", micros(found.overall.max_ns))),
     };
     vec![
         name(&found.port, found.size),
         found.threads.to_string(),
         found.overall.trials.to_string(),
         words::count(found.overall.packets),
-        time_claim(&found.overall.mean_ns),
-        time_claim(&found.peak.mean_ns),
+        t_all,
+        t_peak,
         least,
-        format!("{} µs", micros(found.overall.max_ns)),
-        rate_claim(&found.peak.rate_per_s),
-        format!("{}/s", words::number(found.theoretical_per_s)),
+        most,
+        rate,
+        theory,
     ]
 }
 
 /// Beside the machines of the study.
-fn study(out: &mut String, packets: &[Packets]) -> Result {
+fn study(out: &mut String, weighing: &Weighing) -> Result {
+    let own = if weighing.machines.is_empty() { "this machine, " } else { "" };
     writeln!(out, "<section><h2>Beside the machines of the study</h2>")?;
     writeln!(
         out,
@@ -163,9 +176,9 @@ fn study(out: &mut String, packets: &[Packets]) -> Result {
             ]
         })
         .collect();
-    rows.extend(packets.iter().map(|found| {
+    rows.extend(weighing.packets.iter().map(|found| {
         vec![
-            format!("this machine, {}", name(&found.port, found.size)),
+            format!("{own}{}", name(&found.port, found.size)),
             time_claim(&found.overall.mean_ns),
             time_claim(&found.peak.mean_ns),
             if found.peak.negative > 0 {
@@ -191,7 +204,7 @@ fn map(out: &mut String, weighing: &Weighing) -> Result {
     writeln!(out, "<section><h2>Capability map</h2>")?;
     writeln!(
         out,
-        "<p class=\"note soft\">Own packets per second and the time of one, while frames come in at a rising rate. The darker, the less of the rate before is left.</p>"
+        "<p class=\"note soft\">Own packets (http: requests) per second and the time of one, while frames come in at a rising rate. The darker, the less of the rate before is left.</p>"
     )?;
     let most = weighing.backload.iter().map(|found| found.steps.len()).max().unwrap_or(0);
     writeln!(
@@ -216,6 +229,7 @@ fn map(out: &mut String, weighing: &Weighing) -> Result {
         )?;
         let before = found.steps.first().map_or(0.0, |step| step.own_per_s.estimate);
         found.steps.iter().try_for_each(|step| cell(out, step, before))?;
+        (found.steps.len()..most).try_for_each(|_| write!(out, "<td class=\"n\">–</td>"))?;
         writeln!(out, "</tr>")?;
     }
     writeln!(out, "</tbody></table></div>")?;
@@ -263,9 +277,11 @@ fn backload(out: &mut String, index: usize, found: &Backload) -> Result {
         .collect();
     let heads =
         ["", "incoming", "own rate", "t", "dropped in", "own refused", "user", "system", "softirq", "idle"];
-    table(out, "", &heads, &rows)?;
-    let [rate, time] = charts::over_time(&format!("b{index}"), &title, &found.series);
-    writeln!(out, "<div class=\"pair\">{}{}</div>", rate.html(), time.html())?;
+    if !found.steps.is_empty() {
+        table(out, "", &heads, &rows)?;
+        let [rate, time] = charts::over_time(&format!("b{index}"), &title, &found.series);
+        writeln!(out, "<div class=\"pair\">{}{}</div>", rate.html(), time.html())?;
+    }
     writeln!(out, "<ul class=\"notes\"><li>Incoming frames: {}</li>", sentence(&found.steering))?;
     for remark in &found.remarks {
         writeln!(out, "<li>{}</li>", sentence(remark))?;

@@ -18,7 +18,7 @@ const DASHES: [&str; 3] = ["none", "9 3", "2 3"];
 /// The picture; empty if there is no backload in the weighing.
 pub fn svg(weighing: &Weighing) -> String {
     let mut out = String::new();
-    if !weighing.backload.is_empty() {
+    if weighing.backload.iter().any(|found| !found.steps.is_empty()) {
         // Writing to a String does not fail.
         let _ = write(&mut out, &map_charts(weighing));
     }

@@ -1,9 +1,9 @@
 //! The tables of a weighing, for the terminal and as Markdown.
 
-use super::{micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
+use super::{NO_FIGURES, NONE, micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
 use crate::words;
 use std::fmt::{Result, Write};
-use store::weighing::{Backload, Weighing};
+use store::weighing::{Backload, Packets, Weighing};
 
 /// For the terminal.
 pub fn text(weighing: &Weighing) -> String {
@@ -15,7 +15,7 @@ pub fn text(weighing: &Weighing) -> String {
 
 fn write(out: &mut String, weighing: &Weighing) -> Result {
     if weighing.partial {
-        writeln!(out, "Cut short: what was weighed by then.\n")?;
+        writeln!(out, "Cut short; this was weighed by then.\n")?;
     }
     packets(out, weighing)?;
     weighing.backload.iter().try_for_each(|found| backload(out, found))?;
@@ -39,16 +39,17 @@ fn packets(out: &mut String, weighing: &Weighing) -> Result {
         "Packets", "threads", "stamps", "t at all rates", "t at the peak", "rate at the peak", "1/t"
     )?;
     for found in &weighing.packets {
+        let [t_all, t_peak, rate, theory] = figures(found);
         writeln!(
             out,
             "{:<14} {:>7} {:>8} {:>20} {:>20} {:>22} {:>10}",
             name(&found.port, found.size),
             found.threads,
             found.stamps.method,
-            time_claim(&found.overall.mean_ns),
-            time_claim(&found.peak.mean_ns),
-            rate_claim(&found.peak.rate_per_s),
-            format!("{}/s", words::number(found.theoretical_per_s))
+            t_all,
+            t_peak,
+            rate,
+            theory
         )?;
     }
     writeln!(out)?;
@@ -83,6 +84,19 @@ fn packets(out: &mut String, weighing: &Weighing) -> Result {
     writeln!(out)
 }
 
+/// Time at all rates and at the peak, the rate there, and 1/t; dashes if no trial counts.
+pub(super) fn figures(found: &Packets) -> [String; 4] {
+    if found.overall.trials == 0 {
+        return [NONE; 4].map(str::to_owned);
+    }
+    [
+        time_claim(&found.overall.mean_ns),
+        time_claim(&found.peak.mean_ns),
+        rate_claim(&found.peak.rate_per_s),
+        format!("{}/s", words::number(found.theoretical_per_s)),
+    ]
+}
+
 fn backload(out: &mut String, found: &Backload) -> Result {
     writeln!(
         out,
@@ -113,6 +127,13 @@ fn backload(out: &mut String, found: &Backload) -> Result {
             words::share(step.softirq)
         )?;
     }
+    if found.steps.is_empty() {
+        writeln!(
+            out,
+            "{:<26} {NONE:>12} {NONE:>20} {NONE:>12} {NONE:>18} {NONE:>10} {NONE:>6} {NONE:>8}",
+            ""
+        )?;
+    }
     writeln!(out, "  {}", fall_and_recovery(found))?;
     writeln!(out, "  incoming frames: {}", found.steering)?;
     for remark in &found.remarks {
@@ -123,8 +144,14 @@ fn backload(out: &mut String, found: &Backload) -> Result {
 
 /// The sentence of a backload.
 pub(super) fn fall_and_recovery(found: &Backload) -> String {
-    let within = |claim: &store::weighing::Claim| match (claim.low, claim.high) {
-        (Some(low), Some(high)) => format!(" ({} … {})", words::share(low), words::share(high)),
+    if found.steps.is_empty() {
+        return NO_FIGURES.into();
+    }
+    let within = |claim: &store::weighing::Claim, sign: f64| match (claim.low, claim.high) {
+        (Some(low), Some(high)) if sign < 0.0 => {
+            format!(" ({} … {})", words::signed_share(-high), words::signed_share(-low))
+        }
+        (Some(low), Some(high)) => format!(" ({} … {})", words::signed_share(low), words::signed_share(high)),
         _ => claim.refused.as_ref().map_or(String::new(), |why| format!(" (no interval: {why})")),
     };
     let rising = found.steps.iter().rev().find(|step| step.phase == "rising");
@@ -136,15 +163,15 @@ pub(super) fn fall_and_recovery(found: &Backload) -> String {
         _ => "changes",
     };
     let by = match verb {
-        "falls" => format!(" by {}{}", words::share(fall.estimate), within(fall)),
-        "rises" => format!(" by {}{}", words::share(-fall.estimate), within(fall)),
-        _ => format!(": {:+.1} %{}", -100.0 * fall.estimate, within(fall)),
+        "falls" => format!(" by {}{}", words::share(fall.estimate), within(fall, 1.0)),
+        "rises" => format!(" by {}{}", words::share(-fall.estimate), within(fall, -1.0)),
+        _ => format!(": {:+.1} %{}", -100.0 * fall.estimate, within(fall, -1.0)),
     };
     format!(
         "under {}/s of incoming frames its own rate {verb}{by}; when they stop it is back at {}{} of what it was",
         words::number(highest),
         words::share(found.recovery.estimate),
-        within(&found.recovery)
+        within(&found.recovery, 1.0)
     )
 }
 
@@ -189,16 +216,17 @@ fn write_markdown(out: &mut String, weighing: &Weighing) -> Result {
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|")?;
         for found in &weighing.packets {
+            let [t_all, t_peak, rate, theory] = figures(found);
             writeln!(
                 out,
-                "| {} | {} | {} | {} | {} | {} | {}/s |",
-                name(&found.port, found.size),
-                found.stamps.method,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                cell(&name(&found.port, found.size)),
+                cell(&found.stamps.method),
                 found.threads,
-                time_claim(&found.overall.mean_ns),
-                time_claim(&found.peak.mean_ns),
-                rate_claim(&found.peak.rate_per_s),
-                words::number(found.theoretical_per_s)
+                t_all,
+                t_peak,
+                rate,
+                theory
             )?;
         }
         writeln!(out)?;
@@ -210,12 +238,16 @@ fn write_markdown(out: &mut String, weighing: &Weighing) -> Result {
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|---|")?;
         for found in &weighing.backload {
-            let [first, .., highest, last] = found.steps.as_slice() else { continue };
+            let [first, .., highest, last] = found.steps.as_slice() else {
+                let name = cell(&name(&found.port, found.size));
+                writeln!(out, "| {name} | {} |{}", cell(&found.kind), " – |".repeat(6))?;
+                continue;
+            };
             writeln!(
                 out,
                 "| {} | {} | {} | {} | {}/s | {} | {} | {} |",
-                name(&found.port, found.size),
-                found.kind,
+                cell(&name(&found.port, found.size)),
+                cell(&found.kind),
                 rate_claim(&first.own_per_s),
                 rate_claim(&highest.own_per_s),
                 words::number(highest.in_per_s.estimate),
@@ -227,6 +259,11 @@ fn write_markdown(out: &mut String, weighing: &Weighing) -> Result {
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Names come from whoever joined weighings: none of it ends a cell or a line.
+fn cell(text: &str) -> String {
+    words::printable(text).replace('\\', "\\\\").replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -253,11 +290,40 @@ mod tests {
     }
 
     #[test]
+    fn a_machines_name_ends_no_cell_of_markdown() {
+        let port = "a|b\n: udp".to_owned();
+        let packets = Packets { port: port.clone(), ..Packets::default() };
+        let backload = Backload { port, ..found(claim(0.5, 0.1)) };
+        let weighing = Weighing { packets: vec![packets], backload: vec![backload], ..Weighing::default() };
+        let said = markdown(&weighing);
+        assert_eq!(said.matches("| a\\|b·: udp, 0 B |").count(), 2, "{said}");
+    }
+
+    #[test]
+    fn where_no_trial_counts_there_are_no_figures() {
+        let none =
+            Backload { port: "udp".into(), size: 64, kind: "udp-closed".into(), ..Backload::default() };
+        let (backload, packets) = (vec![none], vec![Packets { port: "udp".into(), ..Packets::default() }]);
+        let weighing = Weighing { backload, packets, ..Weighing::default() };
+        let said = text(&weighing);
+        assert!(!said.contains("0.000 µs") && !said.contains("1/t is"), "{said}");
+        assert!(said.contains("–") && said.contains("no trial counts, so there are no figures"), "{said}");
+        assert!(!said.contains("0.0 %"), "{said}");
+        assert!(markdown(&weighing).contains("| udp, 64 B | udp-closed | – | – | – | – | – | – |\n"));
+        let page = crate::weighing::html(&weighing);
+        assert!(page.contains("o trial counts, so there are no figures"), "{page}");
+        crate::weighing::svg(&weighing);
+    }
+
+    #[test]
     fn a_fall_is_one_only_if_its_interval_says_so() {
         let said = fall_and_recovery(&found(claim(0.6, 0.05)));
         assert!(said.contains("falls by 60") && said.contains("back at 99"), "{said}");
         let said = fall_and_recovery(&found(claim(0.01, 0.05)));
-        assert!(said.contains("does not fall beyond its noise"), "{said}");
+        assert!(said.contains("does not fall beyond its noise: -1.0 % (-6 % … 4 %)"), "{said}");
+        // What rises has its interval the other way round.
+        let said = fall_and_recovery(&found(claim(-0.5, 0.1)));
+        assert!(said.contains("rises by 50 % (40 % … 60 %)"), "{said}");
         let refused = Claim { estimate: 0.6, refused: Some("one trial".into()), ..Claim::default() };
         let said = fall_and_recovery(&found(refused));
         assert!(said.contains("changes: -60.0 % (no interval: one trial)"), "{said}");

@@ -1,7 +1,7 @@
 //! Results made by hand, one for each way that a run can end.
 
 use hdrhistogram::Histogram;
-use measure::Series as Kind;
+use measure::Series;
 use store::schema::*;
 use store::timeline::MAX_BINS;
 use store::{Curve, Distribution, RunResult, Timeline, TimelineBuilder};
@@ -134,10 +134,10 @@ pub fn timeline(result: &RunResult) -> Timeline {
         }
         let mut lateness = Histogram::<u64>::new(3).unwrap();
         (1..300u64).for_each(|n| lateness.record(600 + n * n).unwrap());
-        let mut times = vec![(Kind::Latency, latency.clone()), (Kind::Lateness, lateness)];
+        let mut times = vec![(Series::Latency, latency.clone()), (Series::Lateness, lateness)];
         // An older run has none.
         if row.net_p50_ns.is_some() {
-            times.push((Kind::Net, latency));
+            times.push((Series::Net, latency));
         }
         builder.push_stored(row.clone(), &times);
     }

@@ -139,7 +139,7 @@ fn the_page_has_the_runs_over_each_other_and_escapes_names() {
         curve: Curve(vec![(0.0, p99 / 2), (0.9, p99), (1.0, p99)]),
         is_net: false,
         timeline: Timeline {
-            bins: (0..3).map(|at| Bin { row: row(f64::from(at), p99), ..Bin::default() }).collect(),
+            bins: (0..3).map(|at| Bin { row: row(f64::from(at), p99), ..Bin::default() }.into()).collect(),
             merged: 1,
         },
     };

@@ -50,7 +50,8 @@ impl Prepared<'_> {
         sink.attach("report.html", page.as_bytes());
         watching.end(&page);
         sink.save(&mut result);
-        if options.output != Output::Summary {
+        // A host has them in the result.
+        if options.output != Output::Summary && options.host.is_none() {
             tell_of_losses(&result);
         }
         debug_assert!(verdict.word() != Word::Valid || watched.totals.conservation().is_ok());

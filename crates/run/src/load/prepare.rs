@@ -64,7 +64,11 @@ impl<'a> Prepared<'a> {
         }
         let about = about(&brief, &run_name, started, &environment);
         let hub = run_sinks::open(&places, about).inspect_err(|_| sink.discard())?;
-        let result = begun(&brief, &clock, started);
+        let command = match &options.host {
+            Some(host) => host.name.to_owned(),
+            None => command(std::env::args_os()),
+        };
+        let result = RunResult { command, ..begun(&brief, &clock, started) };
         sink.begin(&RunResult { groups: named(&brief.names), ..result.clone() });
         if options.progress == Shown::Line && !options.live.no_view {
             watching.open_view(&brief)?;
@@ -109,7 +113,6 @@ fn begun(brief: &Brief, clock: &HostClock, started: SystemTime) -> RunResult {
         engine: brief.engine.to_owned(),
         plan_hash: brief.plan_hash.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command(std::env::args_os()),
         target: brief.target.clone(),
         load: brief.load.clone(),
         started_at: store::rfc3339(started),

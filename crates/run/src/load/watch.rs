@@ -9,11 +9,12 @@ use crate::{interrupt, limits, run_sinks};
 use clock::{Agreement, Clock, HostClock};
 use live::Update;
 use measure::{Collector, FrameConditions, HealthSummary, Label, Probe, RunTotals};
+use schedule::Halt;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use store::schema::SinkStatus;
+use store::schema::{Interval, SinkStatus};
 use store::timeline::MAX_BINS;
 use store::{RunResult, Spans, Timeline, TimelineBuilder};
 use units::Instant;
@@ -29,6 +30,8 @@ pub struct Watched {
     pub timeline: Timeline,
     pub agreement: Agreement,
     pub stopped: Stopped,
+    /// The engine could not go on.
+    pub failed: bool,
     /// Why it ended before its time, if the user did not end it.
     pub why: Option<Label>,
     pub sinks: Vec<SinkStatus>,
@@ -44,6 +47,7 @@ impl Watched {
         Seen {
             agreement: Some(self.agreement),
             sinks: run_sinks::loss(&self.sinks),
+            failed: self.failed,
             frames: self.frames.clone(),
         }
     }
@@ -65,7 +69,8 @@ impl Prepared<'_> {
     fn stay(&mut self, progress: &mut Progress) -> Result<Watched, Failure> {
         let Self { engine, brief, clock, sink, hub, thresholds, watching, result: begun, .. } = self;
         let clock = *clock;
-        let stop = on_interrupt(watching)?;
+        let host = self.options.host.as_ref();
+        let stop = host.map_or_else(|| on_interrupt(watching), |host| Ok(host.stop.clone()))?;
         if watching.may_steer() {
             engine.allow_steering();
         }
@@ -75,7 +80,14 @@ impl Prepared<'_> {
             begun_at = origin;
             let (mut joined, recorders) = measure::recorders(brief.settings(origin));
             if !brief.simulated {
-                joined.watch(Probe::new(origin, brief.source_addresses, &brief.peers));
+                let probe = Probe::new(origin, brief.source_addresses, &brief.peers);
+                joined.watch(match brief.link.clone() {
+                    None => probe,
+                    Some(link) => {
+                        let name = link.name_here().map(str::to_owned);
+                        probe.with_link(name.as_deref(), Box::new(move || link.losses()))
+                    }
+                });
             }
             collector = Some(joined);
             hub.start(run_sinks::origin_unix_ns(&clock, origin));
@@ -94,6 +106,10 @@ impl Prepared<'_> {
             timeline.borrow_mut().push(row);
             is_new.set(true);
             progress.show(row);
+            if let Some(host) = host {
+                // A host that does not look has the rows in the result.
+                let _ = host.rows.try_send(Interval::from(row));
+            }
             if let Some(aborted) = thresholds.row(row) {
                 aborted_by.set(Some(limits::label(&aborted)));
             }
@@ -131,6 +147,7 @@ impl Prepared<'_> {
             timeline,
             agreement,
             stopped,
+            failed: engine.control().halt() == Halt::Failed,
             why: match stopped {
                 Stopped::Aborted => limit,
                 _ => engine.control().why().map(Label::Sentence),

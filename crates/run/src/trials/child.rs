@@ -1,7 +1,7 @@
 //! One trial: a process of the same program, which runs one load and keeps it where the group wants it.
 //!
 //! ```text
-//! tare http … --trials 10 ──► TARE_TRIAL=FOLDER TARE_TRIAL_TAG=NAME  tare http … --trials 10     the same words
+//! tare http … --trials 10 ──► TARE_TRIAL=FOLDER TARE_TRIAL_TAG=NAME  tare http … --trials 10   the same words
 //! ```
 //!
 //! The words need no change, so nothing can be lost between what was typed and what runs. The child has a

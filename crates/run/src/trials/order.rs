@@ -7,7 +7,7 @@
 
 /// Which side comes first in each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum TurnOrder {
     /// A B B A, so that steady drift affects all commands alike
     #[default]
     Abba,
@@ -18,14 +18,14 @@ pub enum Order {
 /// Turns of so many sides.
 #[derive(Clone, Debug)]
 pub struct Turns {
-    order: Order,
+    order: TurnOrder,
     sides: usize,
     seed: u64,
     random: fastrand::Rng,
 }
 
 impl Turns {
-    pub fn new(order: Order, sides: usize, seed: u64) -> Self {
+    pub fn new(order: TurnOrder, sides: usize, seed: u64) -> Self {
         Self { order, sides, seed, random: fastrand::Rng::with_seed(seed) }
     }
 
@@ -33,9 +33,9 @@ impl Turns {
     pub fn of_round(&mut self, round: usize) -> Vec<usize> {
         let mut sides: Vec<usize> = (0..self.sides).collect();
         match self.order {
-            Order::Abba if round % 2 == 1 => sides.reverse(),
-            Order::Abba => {}
-            Order::Random => self.random.shuffle(&mut sides),
+            TurnOrder::Abba if round % 2 == 1 => sides.reverse(),
+            TurnOrder::Abba => {}
+            TurnOrder::Random => self.random.shuffle(&mut sides),
         }
         sides
     }
@@ -43,8 +43,8 @@ impl Turns {
     /// For people; `None` of a single side.
     pub fn words(&self) -> Option<String> {
         (self.sides > 1).then(|| match self.order {
-            Order::Abba => "abba".to_owned(),
-            Order::Random => format!("random, seed {}", self.seed),
+            TurnOrder::Abba => "abba".to_owned(),
+            TurnOrder::Random => format!("random, seed {}", self.seed),
         })
     }
 }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn abba_goes_forwards_and_backwards() {
-        let mut turns = Turns::new(Order::Abba, 3, 0);
+        let mut turns = Turns::new(TurnOrder::Abba, 3, 0);
         let rounds: Vec<Vec<usize>> = (0..3).map(|round| turns.of_round(round)).collect();
         assert_eq!(rounds, [vec![0, 1, 2], vec![2, 1, 0], vec![0, 1, 2]]);
         assert_eq!(turns.words().unwrap(), "abba");
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn random_rounds_have_every_side_once_and_a_seed() {
         let all = |seed| {
-            let mut turns = Turns::new(Order::Random, 2, seed);
+            let mut turns = Turns::new(TurnOrder::Random, 2, seed);
             (0..40).map(|round| turns.of_round(round)).collect::<Vec<_>>()
         };
         assert_eq!(all(7), all(7));
@@ -73,6 +73,6 @@ mod tests {
         let first = rounds.iter().filter(|round| round[0] == 0).count();
         assert!((8..=32).contains(&first), "{first}");
         assert!(rounds.iter().all(|round| round.len() == 2 && round[0] != round[1]));
-        assert_eq!(Turns::new(Order::Random, 1, 7).words(), None);
+        assert_eq!(Turns::new(TurnOrder::Random, 1, 7).words(), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! HdrHistogram of an interval (0.1 %) ──┬─► 81 bounds, 1 µs to 100 s, each at most 28 % above the one before
-//!                                       └─► exponential buckets: bounds 2^(i/32) s, each 2.2 % above the one before
+//!                                       └─► exponential buckets: bounds 2^(i/32) s, each 2.2 % above the last
 //! ```
 //!
 //! Both only ever grow: they are cumulative over the run. A value whose HdrHistogram bucket straddles a bound

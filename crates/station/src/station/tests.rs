@@ -427,3 +427,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_station_with_the_hosts_addresses_asks_nobody_for_them_and_answers_nobody() {
+    let mut via: Via = "mem:a,ip=198.18.0.10-12/24,ip=fd00::10-fd00::12/64".parse().unwrap();
+    via.shared = true;
+    let link = Link { mac: via.derived_mac(), why_mac: "", mtu: 1_500 };
+    let mut bench = Bench { station: Station::new(&via, &link), out: Outbox::new() };
+    assert_eq!(bench.station.probe(START, &mut bench.out).unwrap(), Probing::Done);
+    let solicit = icmpv6::Repr::Solicitation { target: OWN_V6, source: Some(FAR) };
+    bench.takes(&who_has(OWN_V4));
+    bench.takes(&neighbour(solicit, FAR_V6, ipv6::solicited_node(OWN_V6), 255));
+    assert_eq!(bench.sent(), Vec::<Vec<u8>>::new());
+    // It asks for others, and hears the answer.
+    assert_eq!(bench.route("198.18.0.3", 0), Route::Asking);
+    assert_eq!(bench.sent().len(), 1);
+}

@@ -1,5 +1,5 @@
 use super::*;
-use port::Kind;
+use port::PortKind;
 use proptest::prelude::*;
 
 fn read(text: &str) -> Via {
@@ -12,7 +12,7 @@ fn the_port_is_what_stands_before_the_first_address() {
         "fault,drop=1%:packet,netns=lab:eth1,ip=198.18.0.10-25/24,ip=fd00::10-fd00::1f/64,gw=198.18.0.1,gw=fe80::1,vlan=7,mac=02:00:00:00:00:01,mtu=1400",
     );
     assert_eq!(via.port, "fault,drop=1%:packet,netns=lab:eth1".parse().unwrap());
-    assert_eq!((via.port.kind(), via.port.interface()), (Kind::Fault, Some("eth1")));
+    assert_eq!((via.port.kind(), via.port.interface()), (PortKind::Fault, Some("eth1")));
     let (v4, v6) = (via.v4.unwrap(), via.v6.unwrap());
     assert_eq!((v4.count(), v6.count()), (16, 16));
     assert_eq!(v4.iter().last().unwrap().to_string(), "198.18.0.25");

@@ -59,6 +59,6 @@ macro_rules! tcp {
 
 tcp! {
     opened, connected, segments_in, segments_out, retransmitted, slow, resets_in, refused, timed_out,
-    challenges, challenges_held, out_of_order, second_hole, window_stalls, window_probes, stray, unusable,
+    challenges, challenges_held, out_of_order, too_many_holes, window_stalls, window_probes, stray, unusable,
     bad_options, icmp, mss_lowered, quarantined, no_port, waited_for_room, unsent,
 }

@@ -72,6 +72,8 @@ fn filled() -> RunResult {
         sinks: None,
         weighed: None,
         own_tcp: false,
+        port_failed: false,
+        simulated: None,
         frames: None,
     };
     let verdict = judge(&totals, &health, &conditions);

@@ -72,7 +72,8 @@ impl Bench {
 
 const CONVERSATION: &[u8] = b"GET /?size=5 HTTP/1.1\r\nHost: a\r\n\r\n\
     POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\
-    PUT /echo?seq=4 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nT: t\r\n\r\n\
+    PUT /echo?seq=4 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
+    3;x\r\nabc\r\n2\r\nde\r\n0\r\nT: t\r\n\r\n\
     HEAD /?size=70k HTTP/1.1\r\nHost: a\r\n\r\n\
     GET /?size=70k&chunk=900 HTTP/1.1\r\nHost: a\r\n\r\n\
     GET /?size=40&trickle=7 HTTP/1.1\r\nHost: a\r\n\r\n\
@@ -133,8 +134,9 @@ proptest! {
         let (out, split_last, split_records) = converse(&pieces(CONVERSATION, &cuts));
         prop_assert_eq!(out, expected);
         prop_assert_eq!(split_last, last);
-        let of = |records: &[Record]| records.iter().map(|r| (r.status, r.bytes_out, r.seq)).collect::<Vec<_>>();
-        prop_assert_eq!(of(&split_records), of(&records));
+        let of = |record: &Record| (record.status, record.bytes_out, record.seq);
+        let all = |records: &[Record]| records.iter().map(of).collect::<Vec<_>>();
+        prop_assert_eq!(all(&split_records), all(&records));
     }
 
     #[test]

@@ -18,17 +18,26 @@ fn what_is_written_is_padded_and_read_back() {
         sack_permitted: true,
         stamps: Some((u32::MAX, 1)),
         sack: Some((0xffff_fff0, 0x10)),
+        further_blocks: [Some((7, 9)), Some((20, 30)), Some((1, 2))],
     };
-    for mask in 0..32 {
+    for mask in 0..32u32 {
         let some = Options {
             mss: all.mss.filter(|_| mask & 1 != 0),
             shift: all.shift.filter(|_| mask & 2 != 0),
             sack_permitted: mask & 4 != 0,
             stamps: all.stamps.filter(|_| mask & 8 != 0),
             sack: all.sack.filter(|_| mask & 16 != 0),
+            further_blocks: [None; 3],
         };
+        let taken = [4, 4, 4, 12, 12].iter().enumerate().filter(|(bit, _)| mask & 1 << bit != 0);
+        let room = (40 - taken.map(|(_, bytes)| bytes).sum::<usize>()) / 8;
+        let further = |at: usize| all.further_blocks[at].filter(|_| mask & 16 != 0 && at < room);
+        // One more than there is room for is left out.
+        let given =
+            Options { further_blocks: if mask & 16 != 0 { all.further_blocks } else { [None; 3] }, ..some };
+        let some = Options { further_blocks: [further(0), further(1), further(2)], ..some };
         let mut room = [0xff; MOST_OPTION_BYTES];
-        let length = some.write(&mut room);
+        let length = given.write(&mut room);
         assert_eq!(length % 4, 0);
         assert_eq!(Options::parse(&room[..length]), Ok(some));
     }
@@ -74,10 +83,12 @@ fn a_length_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_first_sack_block_of_three_is_read() {
+fn all_sack_blocks_are_read() {
     let mut bytes = [0; 26];
     bytes[..10].copy_from_slice(&[5, 26, 0, 0, 0, 9, 0, 0, 0, 11]);
-    assert_eq!(Options::parse(&bytes).unwrap().sack, Some((9, 11)));
+    bytes[25] = 3;
+    let options = Options::parse(&bytes).unwrap();
+    assert_eq!((options.sack, options.further_blocks), (Some((9, 11)), [Some((0, 0)), Some((0, 3)), None]));
 }
 
 #[test]

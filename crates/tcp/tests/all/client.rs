@@ -17,7 +17,7 @@ fn a_syn_offers_what_the_path_says() {
         shift: Some(7),
         sack_permitted: true,
         stamps: Some((1007, 0)),
-        sack: None,
+        ..Options::default()
     };
     assert_eq!(talk.options(), offered);
     assert_eq!(talk.after_ms(1000), "[SYN] 1000");
@@ -280,6 +280,7 @@ fn options_may_stand_in_any_segment() {
         sack_permitted: true,
         stamps: Some((9, 9)),
         sack: Some((9, 9)),
+        further_blocks: [Some((9, 9)), None, None],
     };
     talk.hears_with(ACK, 5001, 1101, 10, 8192, all);
     assert!(talk.has_said(Notice::Data { skip: 0, len: 10 }));

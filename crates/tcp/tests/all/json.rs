@@ -3,8 +3,8 @@
 use crate::script::STATES;
 use serde_json::{Value, json};
 use tcp::{
-    Arrived, Cause, Dropped, Event, Exponents, Flags, Micros, Millis, Notice, Options, Path, Record, Refusal,
-    Segment, State,
+    Arrived, Cause, Dropped, Event, Exponents, Flags, Further, Micros, Millis, Notice, Options, Path, Record,
+    Refusal, Segment, State,
 };
 use wire::tcp::flag;
 
@@ -65,6 +65,21 @@ pub fn record(of: &Value) -> Record {
     }
 }
 
+/// The intervals for which a record has no room.
+pub fn further(of: &Value) -> Further {
+    let mut further = Further::default();
+    for interval in of.get("further").and_then(Value::as_array).into_iter().flatten() {
+        let number = |at: usize| interval[at].as_u64().expect("a number") as u32;
+        assert!(further.push(number(0), number(1)), "{of}: more intervals than there may be");
+    }
+    further
+}
+
+/// Whether the owner keeps further intervals.
+pub fn keeps_further(path: Option<&Value>) -> bool {
+    path.is_some_and(|path| number(path, "intervals") > 1)
+}
+
 pub fn path(of: Option<&Value>) -> Path {
     let mut path = Path::v4(1500);
     let Some(of) = of else { return path };
@@ -81,6 +96,9 @@ pub fn path(of: Option<&Value>) -> Path {
             "shift" => path.shift = byte(of, name),
             "stamps" => path.stamps = is(of, name),
             "sack" => path.sack = is(of, name),
+            "quick" => path.quick = is(of, name),
+            // That of the owner.
+            "intervals" => {}
             _ => panic!("no path has {name}"),
         }
     }
@@ -108,6 +126,7 @@ fn options(of: Option<&Value>) -> Options {
         sack_permitted: is(of, "sack_permitted"),
         stamps: pair(of, "ts"),
         sack: pair(of, "sack"),
+        ..Options::default()
     }
 }
 
@@ -158,8 +177,10 @@ pub fn segment(segment: &Segment) -> Value {
     if let Some((value, echo)) = segment.options.stamps {
         options["ts"] = json!([value, echo]);
     }
-    if let Some((left, right)) = segment.options.sack {
-        options["sack"] = json!([left, right]);
+    let blocks = segment.options.sack.into_iter().chain(segment.options.further_blocks.into_iter().flatten());
+    let edges: Vec<u32> = blocks.flat_map(|(left, right)| [left, right]).collect();
+    if !edges.is_empty() {
+        options["sack"] = json!(edges);
     }
     if options.as_object().is_some_and(|all| !all.is_empty()) {
         made["options"] = options;

@@ -2,6 +2,7 @@
 
 mod bursts;
 mod client;
+mod hardware;
 mod json;
 mod peer;
 mod peers;

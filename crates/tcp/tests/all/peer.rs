@@ -57,7 +57,7 @@ impl Talk {
             shift: Some(7),
             sack_permitted: true,
             stamps: Some((7000, 1000)),
-            sack: None,
+            ..Options::default()
         };
         talk.hears_with(SYN | ACK, 5000, 1001, 0, 8192, options);
         talk.does(Event::Flush);

@@ -3,7 +3,10 @@
 
 use crate::random::{burst, event, later};
 use std::ops::Range;
-use tcp::{Arrived, Event, Flags, Millis, Notice, Path, Record, Segment, State, Step, Time, step};
+use tcp::{
+    Arrived, Event, Flags, Further, INTERVALS, Millis, Notice, Path, Record, Segment, State, Step, Time,
+    step, step_further,
+};
 use wire::tcp::flag;
 
 const EVENTS: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
@@ -13,6 +16,8 @@ const SESSIONS: usize = 8;
 #[derive(Clone, Default)]
 struct Watch {
     record: Record,
+    /// Of an owner that keeps several intervals.
+    further: Option<Further>,
     is_open: bool,
     is_asked: bool,
     /// Number behind the request.
@@ -32,10 +37,18 @@ fn ahead(a: u32, b: u32) -> i64 {
     i64::from(a.wrapping_sub(b) as i32)
 }
 
+/// A step of an owner that keeps one interval, or several.
+fn steps(path: &Path, record: Record, further: &mut Option<Further>, event: Event, now: Time) -> Step {
+    match further {
+        Some(further) => step_further(path, record, further, event, now),
+        None => step(path, record, event, now),
+    }
+}
+
 impl Watch {
     fn does(&mut self, path: &Path, event: Event, now: Time) -> Step {
         let before = self.record;
-        let made = step(path, before, event, now);
+        let made = steps(path, before, &mut self.further, event, now);
         self.record = made.record;
         if let Event::Segment(segment) = event {
             self.comes(&before, &segment, &made);
@@ -117,6 +130,9 @@ impl Watch {
             );
             assert!(ahead(r.snd_nxt(), before.snd_nxt()) >= 0, "snd_nxt goes back");
         }
+        if r.ooo_len == 0 {
+            assert!(self.further.is_none_or(|further| further.is_empty()), "intervals without a first one");
+        }
         if r.state == State::Closed {
             let kept = Record {
                 snd_una: r.snd_una,
@@ -168,7 +184,9 @@ impl Watch {
         if made.record.state == State::Closed || made.record.state == State::SynSent {
             return;
         }
-        assert_eq!(self.early, i64::from(made.record.ooo_len), "early bytes and the interval");
+        let further = self.further.iter().flat_map(|further| further.iter().map(|(_, len)| i64::from(len)));
+        let kept = i64::from(made.record.ooo_len) + further.sum::<i64>();
+        assert_eq!(self.early, kept, "early bytes and the intervals");
         if before.state != State::SynSent {
             assert_eq!(ahead(made.record.rcv_nxt, before.rcv_nxt), ordered, "rcv_nxt and what was announced");
         }
@@ -180,7 +198,7 @@ impl Watch {
     /// The owner flushes if and only if it sends something.
     fn flushes(&self, path: &Path, now: Time) {
         let r = &self.record;
-        let made = step(path, *r, Event::Flush, now);
+        let made = steps(path, *r, &mut self.further.clone(), Event::Flush, now);
         let late = r.has(Flags::ACK_DUE) && !now.millis().is_before(r.ack_by);
         assert_eq!(made.segment.is_some(), r.wants_flush() || late, "{r:?}");
         let Some(segment) = made.segment.filter(|_| r.has(Flags::MORE)) else { return };
@@ -206,7 +224,9 @@ impl Watch {
         // The segment leaves after all else of the step.
         assert_eq!(segment.ack, r.rcv_nxt, "acknowledges other than what is next");
         assert!(!r.has(Flags::ACK_DUE) && r.unacked == 0, "an ACK was sent and is still owed");
-        if let Some((left, right)) = segment.options.sack {
+        let blocks =
+            segment.options.sack.into_iter().chain(segment.options.further_blocks.into_iter().flatten());
+        for (left, right) in blocks {
             let block = self.next + ahead(left, r.rcv_nxt)..self.next + ahead(right, r.rcv_nxt);
             let came = self.came.iter().any(|came| came.start <= block.start && block.end <= came.end);
             assert!(came && block.start > self.next, "SACK {block:?} of {:?}", self.came);
@@ -272,7 +292,10 @@ fn random_events_keep_the_rules() {
     let seed = std::env::var("TARE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(9293);
     println!("TARE_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut sessions: [Watch; SESSIONS] = Default::default();
+    let keeps = |at: usize| at.is_multiple_of(2).then(Further::default);
+    let mut sessions: [Watch; SESSIONS] =
+        std::array::from_fn(|at| Watch { further: keeps(at), ..Watch::default() });
+    let mut most = 0;
     let mut path = Path::v4(1500);
     let mut now = 0;
     let mut log = Vec::new();
@@ -284,6 +307,7 @@ fn random_events_keep_the_rules() {
         }
         let event = event(&mut random, &sessions[which].record);
         let made = sessions[which].does(&path, event, Time::from_micros(now));
+        most = most.max(sessions[which].further.map_or(0, |further| further.iter().count() + 1));
         if which == 0 {
             log.push((path, event, now, made));
         }
@@ -300,10 +324,11 @@ fn random_events_keep_the_rules() {
         // The random peer gets somewhere: otherwise this test would say nothing.
         assert!(session.asked > EVENTS as u64 / 1000, "{} requests", session.asked);
     }
+    assert!((8..=INTERVALS).contains(&most), "{most} intervals at once");
     // The first session alone: what came for the others changed nothing of it.
-    let mut record = Record::default();
+    let (mut record, mut further) = (Record::default(), keeps(0));
     for (path, event, now, made) in log {
-        let again = step(&path, record, event, Time::from_micros(now));
+        let again = steps(&path, record, &mut further, event, Time::from_micros(now));
         assert_eq!(again, made);
         record = again.record;
     }
@@ -318,7 +343,12 @@ fn no_record_makes_it_panic() {
         session = crate::random::record(&mut random);
         let event = event(&mut random, &session);
         let path = Path { burst: burst(&mut random), ..Path::v4(1500) };
-        session = step(&path, session, event, Time::from_micros(random.u64(..))).record;
+        let mut further = Further::default();
+        for _ in 0..random.usize(..INTERVALS) {
+            further.push(random.u32(..), random.u32(..) >> random.u32(..32));
+        }
+        let now = Time::from_micros(random.u64(..));
+        session = steps(&path, session, &mut random.bool().then_some(further), event, now).record;
     }
     assert!(session.next_deadline().is_some() || session.next_deadline().is_none());
 }

@@ -16,12 +16,23 @@ pub fn read(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// What `spec/tcp.py` says: whether it found what is made from the specification up to date, its complaints,
+/// and the vectors.
+static MADE: LazyLock<(bool, String, String)> = LazyLock::new(|| {
+    let made = Command::new("python3").args(["spec/tcp.py", "--vectors"]).current_dir(root()).output();
+    let made = made.expect("python3 runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (made.status.success(), text(made.stderr), text(made.stdout))
+});
+
+/// All vectors, whose expectations come from `spec/tcp_model.py` or were computed by hand.
+pub fn vectors() -> Vec<serde_json::Value> {
+    MADE.2.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
 #[test]
 fn what_is_made_from_the_specification_is_up_to_date() {
-    let made = Command::new("python3").args(["spec/tcp.py", "--check"]).current_dir(root()).output();
-    let made = made.expect("python3 runs");
-    let said = String::from_utf8_lossy(&made.stdout).into_owned() + &String::from_utf8_lossy(&made.stderr);
-    assert!(made.status.success(), "{said}");
+    assert!(MADE.0, "{}", MADE.1);
 }
 
 #[test]

@@ -1,15 +1,10 @@
-//! Every vector of `spec/tcp-vectors.jsonl`. Their expectations were made by `spec/tcp_model.py` or by hand.
+//! Every vector that `spec/tcp.py` makes. Their expectations were made by `spec/tcp_model.py` or by hand.
 
 use crate::json;
-use crate::specification::{SPEC, read};
+use crate::specification::{SPEC, vectors};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use tcp::{Time, step};
-
-fn vectors() -> Vec<Value> {
-    let text = read("spec/tcp-vectors.jsonl");
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
-}
+use tcp::{Time, step, step_further};
 
 #[test]
 fn every_vector_gives_what_it_says() {
@@ -18,15 +13,24 @@ fn every_vector_gives_what_it_says() {
     for vector in &vectors {
         let (record, event) = (json::record(&vector["record"]), json::event(&vector["event"]));
         let now = Time::from_micros(vector["now"].as_u64().expect("a time"));
-        let made = step(&json::path(vector.get("path")), record, event, now);
+        let (path, mut further) = (json::path(vector.get("path")), json::further(&vector["record"]));
+        let made = if json::keeps_further(vector.get("path")) {
+            step_further(&path, record, &mut further, event, now)
+        } else {
+            step(&path, record, event, now)
+        };
         let then = &vector["then"];
         let segment = made.segment.as_ref().map_or(Value::Null, json::segment);
         let notices: Value = made.notices.iter().map(json::notice).collect();
         let expected = json::record(&then["record"]);
-        if made.record != expected || segment != then["segment"] || notices != then["notices"] {
+        let beside = json::further(&then["record"]);
+        if (made.record, further) != (expected, beside)
+            || segment != then["segment"]
+            || notices != then["notices"]
+        {
             wrong.push(format!(
-                "{}\n  from {record:?}\n  on {event:?}\n  expected {expected:?}\n  made     {:?}\n  \
-                 expected {} {}\n  made     {segment} {notices}",
+                "{}\n  from {record:?}\n  on {event:?}\n  expected {expected:?} {beside:?}\n  \
+                 made     {:?} {further:?}\n  expected {} {}\n  made     {segment} {notices}",
                 vector["name"], made.record, then["segment"], then["notices"]
             ));
         }

@@ -1,12 +1,14 @@
 //! What incoming traffic takes away, by port, frame size and kind of traffic.
 
-use super::Session;
-use crate::backload::{Options, Traffic, weigh as weigh_one};
-use crate::{Way, WeighError};
+use super::{Place, Session};
+use crate::backload::{Options, Traffic, requests, weigh as weigh_one};
+use crate::packets::Tell;
+use crate::{Stage, Way, WeighError};
 
 /// What is to be weighed.
 pub struct BackloadPlan {
     pub options: Options,
+    pub place: Place,
     /// Whether ports were named, so that none may be missing silently.
     pub is_quick: bool,
 }
@@ -16,6 +18,7 @@ impl BackloadPlan {
     pub fn quick() -> Self {
         let options = Options {
             ways: vec![Way::Udp, Way::Mem],
+            stacks: Vec::new(),
             sizes: vec![64],
             kinds: vec![Traffic::UdpClosed],
             low: 0.0,
@@ -24,8 +27,9 @@ impl BackloadPlan {
             step_ns: 400_000_000,
             trials: 3,
             batch: 1,
+            by: None,
         };
-        Self { options, is_quick: true }
+        Self { options, place: Place::Bed, is_quick: true }
     }
 }
 
@@ -35,14 +39,17 @@ impl Session {
     /// # Errors
     /// There is no place to send to.
     pub fn weigh_backload(&mut self, plan: &BackloadPlan) -> Result<(), WeighError> {
-        let stage = self.stage()?;
+        let stage = match &plan.place {
+            Place::Bed => self.stage()?,
+            Place::Named { interface, to, to_mac } => Stage::named(interface, *to, *to_mac)?,
+        };
         let mut tell = self.tell();
         for way in &plan.options.ways {
             // Nothing of a network is in the ring: there is one kind of frames.
             let kinds: &[Traffic] = if *way == Way::Mem { &[Traffic::Answers] } else { &plan.options.kinds };
             if *way == Way::Mem && !plan.options.kinds.contains(&Traffic::Answers) {
                 let note =
-                    "mem: ignores --kind: the other thread returns the frames through the ring (answers)";
+                    "mem ignores --kind: the other thread returns the frames through the ring (answers)";
                 self.weighing.notes.push(note.into());
             }
             for size in &plan.options.sizes {
@@ -61,11 +68,38 @@ impl Session {
                 }
             }
         }
+        self.weigh_requests(&stage, &plan.options, &mut tell);
         if plan.is_quick {
             self.weighing.notes.push(
                 "this is a short backload test; tare weigh backload tests all ports, sizes and kinds".into(),
             );
         }
         Ok(())
+    }
+
+    /// The same for requests, by way of each stack.
+    fn weigh_requests(&mut self, stage: &Stage, options: &Options, tell: Tell<'_>) {
+        let can = |kind: &&Traffic| **kind != Traffic::Answers;
+        for stack in &options.stacks {
+            if options.kinds.contains(&Traffic::Answers) {
+                let note = format!("{stack}: ignores --kind answers: the answers to requests are its own");
+                self.weighing.notes.push(note);
+            }
+            for size in &options.sizes {
+                for kind in options.kinds.iter().filter(can) {
+                    if self.is_stopped() {
+                        return;
+                    }
+                    let stop = self.stop.clone();
+                    match requests::weigh(stage, options, (*stack, *size, *kind), &stop, tell) {
+                        Ok(found) => self.weighing.backload.push(found),
+                        Err(_) if self.is_stopped() => return,
+                        Err(error) => {
+                            self.skip(format!("backload of {stack}, {size} B, {}", kind.name()), &error);
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::WeighError;
 use crate::frames::NUMBER_AT;
-use port::{Address, For, Instruction, Kind, Port, Wish};
+use port::{Address, For, Instruction, Port, PortKind, Wish};
 use units::Picos;
 use wire::{Signature, parse};
 
@@ -34,7 +34,7 @@ impl Capture {
     /// # Errors
     /// No privilege (CAP_NET_RAW), or no such interface.
     pub fn open(interface: &str, is_outgoing: bool, each: u64) -> Result<Self, WeighError> {
-        let address = Address::new(Kind::Packet, interface)
+        let address = Address::new(PortKind::Packet, interface)
             .with("outgoing", if is_outgoing { "yes" } else { "no" })
             .with("slots", SLOTS);
         let mut port = port::open(&address, &Wish { snap: Some(SNAP), ..Wish::receive() })?;

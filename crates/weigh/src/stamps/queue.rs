@@ -24,13 +24,13 @@ const ROOM: i32 = 64 << 20;
 /// Room for control messages, aligned as the kernel wants it.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Control([u8; CONTROL]);
+struct Ancillary([u8; CONTROL]);
 
 /// The error queue of a socket that somebody else sends through.
 pub struct ErrorQueue {
     socket: OwnedFd,
     data: Box<[[u8; DATA]]>,
-    controls: Box<[Control]>,
+    controls: Box<[Ancillary]>,
     vectors: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
     method: &'static str,
@@ -55,7 +55,7 @@ impl ErrorQueue {
         Ok(Self {
             socket,
             data: vec![[0; DATA]; BATCH].into(),
-            controls: vec![Control([0; CONTROL]); BATCH].into(),
+            controls: vec![Ancillary([0; CONTROL]); BATCH].into(),
             vectors: (0..BATCH).map(|_| empty()).collect(),
             headers: (0..BATCH).map(|_| header()).collect(),
             method: "reading stamps",

@@ -1,9 +1,9 @@
 //! From a specification, or from frames, to streams.
 
 use super::places::{Network, Places};
-use super::spec::{Spec, StreamSpec};
-use super::stream::{Order, Shape, Stream, Variation};
-use super::{Changes, Template, Turns, layers, modulus, sizes, variation};
+use super::spec::{Spec, Spoiled, StreamSpec, Vary};
+use super::stream::{Selection, Shape, Stream, Variation};
+use super::{Changes, Template, Turns, layers, modulus, sizes, spoil, tunnels, variation};
 use crate::bytes::half;
 use crate::{LONGEST_SIZE, WireError, checksum, ethernet, signature};
 use alloc::format;
@@ -32,7 +32,7 @@ pub(super) fn from_spec(spec: &Spec) -> Result<Template, WireError> {
     let streams = numbered
         .map(|(number, stream)| made(stream, modulus::spread(spec.seed, number as u64)))
         .collect::<Result<_, _>>()?;
-    Ok(Template { id: identity(), streams, turns })
+    Ok(Template { id: identity(), streams, turns, first: 0 })
 }
 
 fn made(spec: &StreamSpec, seed: u64) -> Result<Stream, WireError> {
@@ -42,16 +42,23 @@ fn made(spec: &StreamSpec, seed: u64) -> Result<Stream, WireError> {
     let spec = variation::with_first_values(spec, &vary);
     let frames = |length: &usize| layers::frame(&spec, *length, seed);
     let base = lengths.last().map(frames).transpose()?.unwrap_or_default();
-    let places = Places::of(&base);
+    let places = Places::within(&base, tunnels::levels(&spec.layers));
     if spec.sign && places.network == Network::Arp {
         return Err(WireError::Unsigned("frames of ARP"));
     }
     let variations = variation::make_ready(&vary, spec.flows, &places, &base, seed)?;
     let mut stream = Stream::new(base, order, variations, &places, lengths.len() > 1, spec.sign);
-    stream.shapes = lengths
-        .iter()
-        .map(|length| Ok(stream.shape_of(&frames(length)?, &places, spec.sign)))
-        .collect::<Result<_, WireError>>()?;
+    if lengths.len() > 1 {
+        stream.around = tunnels::lengths(&spec.layers);
+    }
+    for length in &lengths {
+        let frame = frames(length)?;
+        stream.shapes.push(stream.shape_of(&frame, &places, spec.sign));
+        stream.around_values.extend(stream.around.iter().map(|at| half(&frame, usize::from(*at))));
+    }
+    // Sums were taken of right frames.
+    spoil::spoil(&mut stream.base, &places, spec.spoiled);
+    stream.spoiled = spec.spoiled;
     Ok(stream)
 }
 
@@ -72,7 +79,7 @@ pub(super) fn from_frames(frames: Vec<Vec<u8>>, changes: &Changes) -> Result<Tem
             taken(frame, changes).map_err(|error| WireError::Frame { number, problem: error.to_string() })
         })
         .collect::<Result<_, _>>()?;
-    Ok(Template { id: identity(), streams, turns })
+    Ok(Template { id: identity(), streams, turns, first: 0 })
 }
 
 fn taken(frame: Vec<u8>, changes: &Changes) -> Result<Stream, WireError> {
@@ -86,8 +93,10 @@ fn taken(frame: Vec<u8>, changes: &Changes) -> Result<Stream, WireError> {
     if changes.sign && (places.network == Network::Arp || places.payload + signature::LENGTH > places.end) {
         return Err(WireError::Unsigned("it"));
     }
-    let variations = variation::make_ready(&changes.vary, None, &places, &frame, changes.seed)?;
-    let mut stream = Stream::new(frame, Order::Only, variations, &places, false, changes.sign);
+    let there = |vary: &&Vary| !changes.may_lack || places.field(vary.field).is_some();
+    let vary: Vec<Vary> = changes.vary.iter().filter(there).cloned().collect();
+    let variations = variation::make_ready(&vary, None, &places, &frame, changes.seed)?;
+    let mut stream = Stream::new(frame, Selection::Only, variations, &places, false, changes.sign);
     stream.shapes = alloc::vec![stream.shape_of(&stream.base, &places, changes.sign)];
     Ok(stream)
 }
@@ -96,7 +105,7 @@ impl Stream {
     /// Without shapes. What no variation, signature or length touches is left as the base has it.
     fn new(
         base: Vec<u8>,
-        order: Order,
+        order: Selection,
         variations: Vec<Variation>,
         places: &Places,
         lengths: bool,
@@ -113,6 +122,9 @@ impl Stream {
             is_udp: places.transport_length().is_some(),
             signature: sign.then_some(places.payload as u16),
             base,
+            around: Vec::new(),
+            around_values: Vec::new(),
+            spoiled: Spoiled::default(),
             shapes: Vec::new(),
             order,
             variations,

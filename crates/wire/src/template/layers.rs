@@ -2,10 +2,14 @@
 //! payload.
 
 use super::spec::{Layer, Payload, StreamSpec};
+use super::tunnels;
 use crate::checksum::Pseudo;
 use crate::parse::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_QINQ, ETHERTYPE_VLAN};
 use crate::template::modulus::spread;
-use crate::{WireError, arp, ethernet, icmp, icmpv6, ipv4, ipv6, tcp, udp, vlan};
+use crate::{
+    WireError, arp, ethernet, extension, gre, gtpu, icmp, icmpv6, ipv4, ipv6, mpls, pppoe, tcp, udp, vlan,
+    vxlan,
+};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -25,10 +29,16 @@ impl Layer {
             Self::Udp { .. } => "UDP",
             Self::Tcp { .. } => "TCP",
             Self::Echo(_) => "ICMP",
+            Self::Extension(extension) => extension.name(),
+            Self::Mpls { .. } => "MPLS",
+            Self::Pppoe { .. } => "PPPoE",
+            Self::Gre { .. } => "GRE",
+            Self::Vxlan { .. } => "VXLAN",
+            Self::Gtpu { .. } => "GTP-U",
         }
     }
 
-    fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         match self {
             Self::Ethernet { .. } => ethernet::LENGTH,
             Self::Vlan { .. } => vlan::LENGTH,
@@ -38,19 +48,46 @@ impl Layer {
             Self::Udp { .. } => udp::LENGTH,
             Self::Tcp { options, .. } => tcp::LENGTH + options.len(),
             Self::Echo(_) => icmp::LENGTH,
+            Self::Extension(_) => extension::LENGTH,
+            Self::Mpls { .. } => mpls::LENGTH,
+            Self::Pppoe { .. } => pppoe::LENGTH,
+            Self::Gre { key } => gre::Repr { protocol: 0, key: *key }.length(),
+            Self::Vxlan { .. } => vxlan::LENGTH,
+            Self::Gtpu { .. } => gtpu::LENGTH,
         }
     }
 
     const fn can_follow(&self, outer: &Self) -> bool {
+        let over_link = matches!(outer, Self::Ethernet { .. } | Self::Vlan { .. });
         match self {
-            Self::Ethernet { .. } => false,
-            Self::Vlan { .. } | Self::Arp { .. } | Self::Ipv4 { .. } | Self::Ipv6 { .. } => {
-                matches!(outer, Self::Ethernet { .. } | Self::Vlan { .. })
+            Self::Ethernet { .. } => matches!(outer, Self::Vxlan { .. }),
+            Self::Vlan { .. } | Self::Arp { .. } | Self::Pppoe { .. } => over_link,
+            Self::Mpls { .. } => over_link || matches!(outer, Self::Mpls { .. }),
+            Self::Ipv4 { .. } | Self::Ipv6 { .. } => {
+                over_link
+                    || matches!(
+                        outer,
+                        Self::Mpls { .. } | Self::Pppoe { .. } | Self::Gre { .. } | Self::Gtpu { .. }
+                    )
             }
-            Self::Udp { .. } | Self::Tcp { .. } | Self::Echo(_) => {
-                matches!(outer, Self::Ipv4 { .. } | Self::Ipv6 { .. })
+            Self::Extension(_) => matches!(outer, Self::Ipv6 { .. } | Self::Extension(_)),
+            Self::Udp { .. } | Self::Tcp { .. } | Self::Echo(_) | Self::Gre { .. } => {
+                matches!(outer, Self::Ipv4 { .. } | Self::Ipv6 { .. } | Self::Extension(_))
             }
+            Self::Vxlan { .. } | Self::Gtpu { .. } => matches!(outer, Self::Udp { .. }),
         }
+    }
+
+    /// Whether it is there only for a packet that it carries.
+    const fn is_around(&self) -> bool {
+        matches!(
+            self,
+            Self::Mpls { .. }
+                | Self::Pppoe { .. }
+                | Self::Gre { .. }
+                | Self::Vxlan { .. }
+                | Self::Gtpu { .. }
+        )
     }
 }
 
@@ -64,8 +101,15 @@ pub(super) fn check(layers: &[Layer]) -> Result<(), WireError> {
             return Err(WireError::Order { outer: pair[0].name(), inner: pair[1].name() });
         }
     }
-    if layers.iter().filter(|layer| matches!(layer, Layer::Vlan { .. })).count() > 2 {
+    let tagged = layers[1..].iter().take_while(|layer| !layer.is_around());
+    if tagged.filter(|layer| matches!(layer, Layer::Vlan { .. })).count() > 2 {
         return Err(WireError::Stack("two VLAN tags at most"));
+    }
+    if layers.last().is_some_and(Layer::is_around) {
+        return Err(WireError::Stack("a packet in its tunnel"));
+    }
+    if tunnels::covers_what_varies(layers) {
+        return Err(WireError::Stack("no checksum in the UDP header of a tunnel"));
     }
     let bare = match layers.last() {
         Some(Layer::Ipv4 { protocol, .. }) => *protocol,
@@ -168,9 +212,25 @@ fn emit(layers: &[Layer], index: usize, room: &mut [u8]) -> Result<(), WireError
             }
             .emit(room)
         }
+        Layer::Extension(extension) => extension.emit(protocol_of(next, None, icmpv6::PROTOCOL), room),
+        Layer::Mpls { label, class, ttl } => {
+            let is_last = !matches!(next, Some(Layer::Mpls { .. }));
+            mpls::Repr { label: *label, class: *class, is_last, ttl: *ttl }.emit(room)
+        }
+        Layer::Pppoe { session } => {
+            let is_ipv6 = matches!(next, Some(Layer::Ipv6 { .. }));
+            let protocol = if is_ipv6 { pppoe::IPV6 } else { pppoe::IPV4 };
+            pppoe::Repr { session: *session, protocol }.emit(room)
+        }
+        Layer::Gre { key } => {
+            let protocol = ethertype_of(next, layers.get(index + 2));
+            gre::Repr { protocol, key: *key }.emit(room)
+        }
+        Layer::Vxlan { network } => vxlan::Repr { network: *network }.emit(room),
+        Layer::Gtpu { tunnel } => gtpu::Repr { tunnel: *tunnel }.emit(room),
         Layer::Udp { source, destination, checksum } => {
             udp::Repr { source: *source, destination: *destination, checksum: *checksum }
-                .emit(room, &pseudo(&layers[index - 1])?)
+                .emit(room, &pseudo(&layers[..index])?)
         }
         Layer::Tcp { source, destination, sequence, acknowledgment, flags, window, options } => tcp::Repr {
             source: *source,
@@ -182,8 +242,8 @@ fn emit(layers: &[Layer], index: usize, room: &mut [u8]) -> Result<(), WireError
             urgent: 0,
             options: options.clone(),
         }
-        .emit(room, &pseudo(&layers[index - 1])?),
-        Layer::Echo(echo) => match pseudo(&layers[index - 1])? {
+        .emit(room, &pseudo(&layers[..index])?),
+        Layer::Echo(echo) => match pseudo(&layers[..index])? {
             Pseudo::V4 { .. } => icmp::Repr(*echo).emit(room),
             over @ Pseudo::V6 { .. } => icmpv6::Repr::Echo(*echo).emit(room, &over),
         },
@@ -199,6 +259,8 @@ const fn ethertype_of(layer: Option<&Layer>, behind: Option<&Layer>) -> u16 {
         (Some(Layer::Arp { .. }), _) => ETHERTYPE_ARP,
         (Some(Layer::Ipv4 { .. }), _) => ETHERTYPE_IPV4,
         (Some(Layer::Ipv6 { .. }), _) => ETHERTYPE_IPV6,
+        (Some(Layer::Mpls { .. }), _) => mpls::ETHERTYPE,
+        (Some(Layer::Pppoe { .. }), _) => pppoe::ETHERTYPE,
         _ => EXPERIMENTAL_ETHERTYPE,
     }
 }
@@ -208,17 +270,20 @@ const fn protocol_of(layer: Option<&Layer>, given: Option<u8>, echo: u8) -> u8 {
         (Some(Layer::Udp { .. }), _) => udp::PROTOCOL,
         (Some(Layer::Tcp { .. }), _) => tcp::PROTOCOL,
         (Some(Layer::Echo(_)), _) => echo,
+        (Some(Layer::Gre { .. }), _) => gre::PROTOCOL,
+        (Some(Layer::Extension(extension)), _) => extension.protocol(),
         (_, Some(given)) => given,
         _ => EXPERIMENTAL_PROTOCOL,
     }
 }
 
-const fn pseudo(network: &Layer) -> Result<Pseudo, WireError> {
-    match network {
-        Layer::Ipv4 { source, destination, .. } => {
+/// Of the last of these that is no extension.
+fn pseudo(outer: &[Layer]) -> Result<Pseudo, WireError> {
+    match outer.iter().rev().find(|layer| !matches!(layer, Layer::Extension(_))) {
+        Some(Layer::Ipv4 { source, destination, .. }) => {
             Ok(Pseudo::V4 { source: *source, destination: *destination })
         }
-        Layer::Ipv6 { source, destination, .. } => {
+        Some(Layer::Ipv6 { source, destination, .. }) => {
             Ok(Pseudo::V6 { source: *source, destination: *destination })
         }
         _ => Err(WireError::Stack("IP under its transport")),

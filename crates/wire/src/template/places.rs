@@ -2,6 +2,7 @@
 //! are treated alike.
 
 use super::spec::Field;
+use crate::inner;
 use crate::parse::{self, ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Tuple};
 
 /// Offsets of headers.
@@ -57,7 +58,12 @@ pub(super) struct Bits {
 impl Places {
     /// Of a frame of at least 14 bytes.
     pub fn of(frame: &[u8]) -> Self {
-        let Some(tuple) = parse::summary(frame) else {
+        Self::within(frame, 0)
+    }
+
+    /// Of the packet that is within so many others.
+    pub fn within(frame: &[u8], levels: usize) -> Self {
+        let (Some(outer), Some(tuple)) = (parse::summary(frame), inner::within(frame, levels)) else {
             return Self::bare(frame);
         };
         let network = match tuple.ethertype {
@@ -66,7 +72,7 @@ impl Places {
             ETHERTYPE_ARP if usize::from(tuple.payload) > usize::from(tuple.network) => Network::Arp,
             _ => Network::None,
         };
-        let tags = [tuple.vlan.map(|_| 14), tuple.inner_vlan.map(|_| 18)];
+        let tags = [outer.vlan.map(|_| 14), outer.inner_vlan.map(|_| 18)];
         Self {
             tags,
             network,

@@ -2,7 +2,7 @@
 
 use super::modulus::Modulus;
 use super::spec::{Sizes, StreamSpec};
-use super::stream::Order;
+use super::stream::Selection;
 use super::{Turns, layers};
 use crate::{FCS, LEAST_SIZE, LONGEST_SIZE, WireError};
 use alloc::format;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 const PATTERN: usize = 65_536;
 
 /// The frame lengths (without FCS) of a stream, ascending, and which of them each frame has.
-pub(super) fn lengths(stream: &StreamSpec, seed: u64) -> Result<(Vec<usize>, Order), WireError> {
+pub(super) fn lengths(stream: &StreamSpec, seed: u64) -> Result<(Vec<usize>, Selection), WireError> {
     let in_turn = match &stream.sizes {
         Sizes::Fixed(size) => alloc::vec![*size],
         Sizes::List(sizes) => sizes.clone(),
@@ -35,11 +35,11 @@ pub(super) fn lengths(stream: &StreamSpec, seed: u64) -> Result<(Vec<usize>, Ord
     distinct.sort_unstable();
     distinct.dedup();
     let order = match &stream.sizes {
-        _ if distinct.len() == 1 => Order::Only,
-        Sizes::Random { .. } => Order::Random { seed, count: distinct.len() as u64 },
+        _ if distinct.len() == 1 => Selection::Only,
+        Sizes::Random { .. } => Selection::Random { seed, count: distinct.len() as u64 },
         _ => {
             let place = |size: &usize| distinct.partition_point(|length| *length < size - FCS) as u16;
-            Order::Cycle {
+            Selection::Cycle {
                 pattern: in_turn.iter().map(place).collect(),
                 modulus: Modulus::new(in_turn.len() as u64),
             }

@@ -1,9 +1,11 @@
 //! What frames shall look like, as plain data: headers from the outside in, sizes, and which fields change how.
 
 use alloc::vec::Vec;
+use core::mem::swap;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 pub use crate::echo::Echo;
+pub use crate::extension::Extension;
 
 /// A MAC address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +39,17 @@ pub struct StreamSpec {
     pub flows: Option<u64>,
     /// Whether each frame carries a [`crate::Signature`] at the start of its payload.
     pub sign: bool,
+    /// Checksums that are wrong on purpose.
+    pub spoiled: Spoiled,
+}
+
+/// Which checksums are wrong; in a tunnel, those of the packet within.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spoiled {
+    /// IPv4's header checksum.
+    pub network: bool,
+    /// That of UDP, TCP or ICMP.
+    pub transport: bool,
 }
 
 impl StreamSpec {
@@ -49,6 +62,17 @@ impl StreamSpec {
     pub fn least_size(&self) -> usize {
         let signature = if self.sign { crate::signature::LENGTH } else { 0 };
         (self.header_length() + signature + crate::FCS).max(crate::LEAST_SIZE)
+    }
+
+    /// What the other end sends back: sources and destinations are exchanged, in fields that vary, too.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let vary = self.vary.iter().map(|vary| Vary { field: vary.field.reversed(), ..vary.clone() });
+        Self {
+            layers: self.layers.iter().map(Layer::reversed).collect(),
+            vary: vary.collect(),
+            ..self.clone()
+        }
     }
 }
 
@@ -115,12 +139,49 @@ pub enum Layer {
     },
     /// Echo, over IPv4 (ICMP) or IPv6 (ICMPv6).
     Echo(Echo),
+    Extension(Extension),
+    /// A label; the stack ends where something else follows.
+    Mpls {
+        label: u32,
+        class: u8,
+        ttl: u8,
+    },
+    Pppoe {
+        session: u16,
+    },
+    Gre {
+        key: Option<u32>,
+    },
+    Vxlan {
+        network: u32,
+    },
+    Gtpu {
+        tunnel: u32,
+    },
 }
 
 impl Layer {
     /// A header whose EtherType is that of what follows.
     pub const fn ethernet(source: Mac, destination: Mac) -> Self {
         Self::Ethernet { destination, source, ethertype: None }
+    }
+
+    fn reversed(&self) -> Self {
+        let mut layer = self.clone();
+        match &mut layer {
+            Self::Ethernet { source, destination, .. } => swap(source, destination),
+            Self::Arp { sender_mac, sender, target_mac, target, .. } => {
+                swap(sender_mac, target_mac);
+                swap(sender, target);
+            }
+            Self::Ipv4 { source, destination, .. } => swap(source, destination),
+            Self::Ipv6 { source, destination, .. } => swap(source, destination),
+            Self::Udp { source, destination, .. } | Self::Tcp { source, destination, .. } => {
+                swap(source, destination);
+            }
+            _ => {}
+        }
+        layer
     }
 
     /// A header without options that may not be fragmented, with 64 hops to live.
@@ -283,6 +344,23 @@ fields! {
 }
 
 impl Field {
+    /// The field of the other end; most are nobody's.
+    const fn reversed(self) -> Self {
+        match self {
+            Self::MacDestination => Self::MacSource,
+            Self::MacSource => Self::MacDestination,
+            Self::ArpSender => Self::ArpTarget,
+            Self::ArpTarget => Self::ArpSender,
+            Self::Ipv4Source => Self::Ipv4Destination,
+            Self::Ipv4Destination => Self::Ipv4Source,
+            Self::Ipv6Source => Self::Ipv6Destination,
+            Self::Ipv6Destination => Self::Ipv6Source,
+            Self::PortSource => Self::PortDestination,
+            Self::PortDestination => Self::PortSource,
+            other => other,
+        }
+    }
+
     /// Whether two frames that differ in it are of two flows.
     pub const fn is_of_tuple(self) -> bool {
         matches!(
@@ -294,5 +372,31 @@ impl Field {
                 | Self::PortSource
                 | Self::PortDestination
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn what_comes_back_has_both_ends_exchanged() {
+        let (near, far) = (Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]));
+        let (one, two) = (Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2));
+        let udp = |source, destination| Layer::Udp { source, destination, checksum: true };
+        let varies = |field| vec![Vary { field, values: Values::List(vec![7, 8]), by: By::Flow }];
+        let there = StreamSpec {
+            layers: vec![Layer::ethernet(near, far), Layer::ipv4(one, two), udp(1_024, 9)],
+            vary: varies(Field::PortSource),
+            ..StreamSpec::default()
+        };
+        let back = StreamSpec {
+            layers: vec![Layer::ethernet(far, near), Layer::ipv4(two, one), udp(9, 1_024)],
+            vary: varies(Field::PortDestination),
+            ..StreamSpec::default()
+        };
+        assert_eq!((there.reversed(), back.reversed()), (back, there));
+        assert!(Field::ALL.iter().all(|field| field.reversed().reversed() == *field));
     }
 }

@@ -2,6 +2,7 @@
 //! can make the same frames by a program of its own.
 
 use super::modulus::{Modulus, span_value, spread};
+use super::spec::Spoiled;
 use alloc::vec::Vec;
 
 /// Frames of one kind.
@@ -9,7 +10,7 @@ use alloc::vec::Vec;
 pub struct Stream {
     pub(super) base: Vec<u8>,
     pub(super) shapes: Vec<Shape>,
-    pub(super) order: Order,
+    pub(super) order: Selection,
     pub(super) variations: Vec<Variation>,
     pub(super) network_length: Option<u16>,
     pub(super) transport_length: Option<u16>,
@@ -17,9 +18,22 @@ pub struct Stream {
     pub(super) transport_checksum: Option<u16>,
     pub(super) is_udp: bool,
     pub(super) signature: Option<u16>,
+    /// Offsets of 16-bit words in headers around the packet that differ between shapes, and their values: of
+    /// the first shape, then of the second, and so on.
+    pub(super) around: Vec<u16>,
+    pub(super) around_values: Vec<u16>,
+    pub(super) spoiled: Spoiled,
 }
 
 impl Stream {
+    /// Whether all that changes is told by shapes and variations, as a port needs it that makes frames itself:
+    /// no lengths of a tunnel, no checksum that is made wrong for each frame.
+    pub const fn is_plain(&self) -> bool {
+        let spoils = self.spoiled.network && self.network_checksum.is_some()
+            || self.spoiled.transport && self.transport_checksum.is_some();
+        self.around.is_empty() && !spoils
+    }
+
     /// The bytes of the stream's longest frame; a shorter one is its beginning, with other lengths and
     /// checksums.
     pub fn base(&self) -> &[u8] {
@@ -32,14 +46,27 @@ impl Stream {
     }
 
     /// Which shape the stream's frame i has.
-    pub fn order(&self) -> &Order {
+    pub fn order(&self) -> &Selection {
         &self.order
+    }
+
+    /// Words around the packet, for a shape.
+    #[inline]
+    pub(super) fn around(&self, shape: usize) -> impl Iterator<Item = (u16, u16)> {
+        let first = shape * self.around.len();
+        (0..self.around.len()).map(move |at| (self.around[at], self.around_values[first + at]))
     }
 
     /// The shape of the stream's frame i.
     #[inline]
     pub fn shape(&self, i: u64) -> &Shape {
         &self.shapes[self.order.at(i)]
+    }
+
+    /// Whether all frames are the same, so that a room which has one has the next.
+    #[inline]
+    pub(super) fn is_constant(&self) -> bool {
+        self.shapes.len() == 1 && self.variations.is_empty() && self.signature.is_none()
     }
 
     /// Fields that change, to be written in this order.
@@ -96,7 +123,7 @@ pub struct Shape {
 
 /// Which of a few things has number i.
 #[derive(Clone, Debug)]
-pub enum Order {
+pub enum Selection {
     /// Always the first.
     Only,
     /// Entry i mod length.
@@ -105,7 +132,7 @@ pub enum Order {
     Random { seed: u64, count: u64 },
 }
 
-impl Order {
+impl Selection {
     #[inline]
     pub fn at(&self, i: u64) -> usize {
         match self {
@@ -134,14 +161,14 @@ pub struct Variation {
     /// The value has number `(i mod flows) / every`, where i is the stream's frame.
     pub flows: Option<Modulus>,
     pub every: Modulus,
-    pub source: Source,
+    pub source: ValueSource,
     /// The field it is of, for messages.
     pub field: &'static str,
 }
 
 /// How a variation's values come about.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum ValueSource {
     /// `start + step · (number mod count)`, modulo 2⁶⁴.
     Increment {
         start: u64,
@@ -166,11 +193,11 @@ impl Variation {
     pub fn value(&self, i: u64) -> u64 {
         let number = self.every.quotient(self.flows.as_ref().map_or(i, |flows| flows.of(i)));
         match &self.source {
-            Source::Increment { start, step, count } => {
+            ValueSource::Increment { start, step, count } => {
                 start.wrapping_add(step.wrapping_mul(count.of(number)))
             }
-            Source::List { values, modulus } => values[modulus.of(number) as usize],
-            Source::Random { first, count, seed } => {
+            ValueSource::List { values, modulus } => values[modulus.of(number) as usize],
+            ValueSource::Random { first, count, seed } => {
                 first.wrapping_add(span_value(spread(*seed, number), *count))
             }
         }

@@ -4,7 +4,7 @@
 use super::modulus::{Modulus, spread};
 use super::places::{Bits, Network, Places};
 use super::spec::{By, Field, Layer, StreamSpec, Values, Vary};
-use super::stream::{Source, Variation};
+use super::stream::{ValueSource, Variation};
 use crate::WireError;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -134,12 +134,12 @@ pub(super) fn with_first_values(stream: &StreamSpec, vary: &[Vary]) -> StreamSpe
             Values::List(list) => list.first().copied().unwrap_or_default(),
             Values::Random { first, .. } => *first,
         };
-        for layer in &mut stream.layers {
-            match (field, layer) {
-                (Field::Ipv6Source, Layer::Ipv6 { source, .. }) => *source = first.into(),
-                (Field::Ipv6Destination, Layer::Ipv6 { destination, .. }) => *destination = first.into(),
-                _ => {}
-            }
+        // Those around it stay as they are.
+        let packet = stream.layers.iter_mut().rev().find(|layer| matches!(layer, Layer::Ipv6 { .. }));
+        match (field, packet) {
+            (Field::Ipv6Source, Some(Layer::Ipv6 { source, .. })) => *source = first.into(),
+            (Field::Ipv6Destination, Some(Layer::Ipv6 { destination, .. })) => *destination = first.into(),
+            _ => {}
         }
     }
     stream
@@ -244,18 +244,18 @@ fn halves(field: Field, values: &Values, upper: u64) -> Result<Vec<(u32, Values)
 }
 
 /// 64 bits of the values, from bit `shift` up.
-fn source(values: &Values, shift: u32, seed: u64) -> Source {
+fn source(values: &Values, shift: u32, seed: u64) -> ValueSource {
     match values {
-        Values::Increment { start, step, count } => Source::Increment {
+        Values::Increment { start, step, count } => ValueSource::Increment {
             start: (*start >> shift) as u64,
             step: *step as u64,
             count: Modulus::new(*count),
         },
-        Values::List(list) => Source::List {
+        Values::List(list) => ValueSource::List {
             values: list.iter().map(|value| (*value >> shift) as u64).collect(),
             modulus: Modulus::new(list.len() as u64),
         },
-        Values::Random { first, last } => Source::Random {
+        Values::Random { first, last } => ValueSource::Random {
             first: *first as u64,
             count: (last - first) as u64 + u64::from(last - first < u128::from(u64::MAX)),
             seed,
@@ -264,7 +264,7 @@ fn source(values: &Values, shift: u32, seed: u64) -> Source {
 }
 
 /// The smallest word at an even offset that holds the bits.
-fn variation(turned: &Turned<'_>, bits: Bits, places: &Places, source: Source) -> Variation {
+fn variation(turned: &Turned<'_>, bits: Bits, places: &Places, source: ValueSource) -> Variation {
     let offset = bits.first / 16 * 2;
     let inside = bits.first - offset * 8;
     let needs = inside + bits.count as usize;

@@ -1,12 +1,15 @@
 //! The hot path: frame n into a room.
 //!
 //! ```text
-//! base bytes (only if the room has them not) ─► varying words ─► lengths ─► signature ─► checksums = ~fold(sum of the shape + words)
+//! base bytes (only if the room does not have them) ─► varying words ─► lengths ─► signature ─► checksums
+//!
+//! checksum = ~fold(sum of the shape + words)
 //! ```
 //!
 //! Nothing is read back but words of which only some bits vary; checksums follow from sums that were made
 //! ready.
 
+use super::spoil::wrong;
 use super::stream::Stream;
 use super::{Template, Times};
 use crate::checksum;
@@ -21,12 +24,30 @@ impl Template {
     /// than the frame. `mark` tells what the room has from before (see `port::Slot`).
     #[inline]
     pub fn write(&self, seq: u64, times: Times, room: &mut [u8], mark: &mut u64) -> usize {
-        let (number, i) = self.locate(seq);
+        let (stream, i) = self.locate(seq);
+        self.write_of(stream, i, seq, times, room, mark)
+    }
+
+    /// The same where not its number says whose frame it is: frame `i` of stream `number`.
+    #[inline]
+    pub fn write_of(
+        &self,
+        number: usize,
+        i: u64,
+        seq: u64,
+        times: Times,
+        room: &mut [u8],
+        mark: &mut u64,
+    ) -> usize {
         let Some(stream) = self.streams.get(number) else { return 0 };
-        let shape = stream.shape(i);
+        let which = stream.order.at(i);
+        let shape = &stream.shapes[which];
         let length = usize::from(shape.length);
         let Some(frame) = room.get_mut(..length) else { return 0 };
         let owner = u64::from(self.id) << STREAM_BITS | number as u64;
+        if *mark >> FILLED_BITS == owner && stream.is_constant() {
+            return length;
+        }
         if *mark >> FILLED_BITS != owner || ((*mark & 0xffff) as usize) < length {
             frame.copy_from_slice(&stream.base[..length]);
             *mark = owner << FILLED_BITS | u64::from(shape.length);
@@ -40,6 +61,9 @@ impl Template {
             network += if variation.in_network { part } else { 0 };
             transport += if variation.in_transport { part } else { 0 };
         }
+        for (at, value) in stream.around(which) {
+            put_half(frame, at, value);
+        }
         if let Some(at) = stream.network_length {
             put_half(frame, at, shape.network_length);
         }
@@ -47,7 +71,7 @@ impl Template {
             put_half(frame, at, shape.transport_length);
         }
         if let Some(at) = stream.signature {
-            transport += sign(frame, usize::from(at), number, seq, times);
+            transport += sign(frame, usize::from(at), usize::from(self.first) + number, seq, times);
         }
         put_checksums(stream, frame, network, transport);
         length
@@ -57,11 +81,12 @@ impl Template {
 #[inline]
 fn put_checksums(stream: &Stream, frame: &mut [u8], network: u64, transport: u64) {
     if let Some(at) = stream.network_checksum {
-        put_half(frame, at, checksum::finish(network));
+        let sum = checksum::finish(network);
+        put_half(frame, at, if stream.spoiled.network { wrong(sum) } else { sum });
     }
     if let Some(at) = stream.transport_checksum {
         let sum = if stream.is_udp { checksum::finish_udp(transport) } else { checksum::finish(transport) };
-        put_half(frame, at, sum);
+        put_half(frame, at, if stream.spoiled.transport { wrong(sum) } else { sum });
     }
 }
 

@@ -3,8 +3,7 @@
 use super::{Capture, Ground, OWN, SERVER};
 use std::time::Duration;
 use tare_system_tests::bed::run_in;
-use tare_system_tests::process::{Process, text_of, wait_until};
-use tare_system_tests::{Run, Tare, alone, beside_others, need, scratch};
+use tare_system_tests::{Run, Tare, alone, beside_others};
 
 /// Nothing but what the plan names was sent by our addresses: segments to the server, and questions for MAC
 /// addresses.
@@ -148,12 +147,25 @@ fn a_link_that_goes_and_comes_loses_no_request_by_xdp() {
     a_link_goes_and_comes("xdp");
 }
 
+#[test]
+fn a_link_that_goes_and_comes_is_told_from_another_namespace() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let via = format!("--via packet,netns={}:gen0,{OWN}", ground.generator().name);
+    goes_and_comes(&ground, |load| Tare::http(&format!("{via} {load}")));
+}
+
 #[track_caller]
 fn a_link_goes_and_comes(port: &str) {
     let ground = Ground::new();
+    goes_and_comes(&ground, |load| ground.by(port, load));
+}
+
+#[track_caller]
+fn goes_and_comes(ground: &Ground, tare: impl Fn(&str) -> Tare) {
     let target = ground.target("--no-truth");
     let times = "--duration 1s --timeout 30s --grace 30s --spin never";
-    let run = ground.by(port, &format!("--rate 200 --parallel 20 {times} {}", target.url())).start();
+    let run = tare(&format!("--rate 200 --parallel 20 {times} {}", target.url())).start();
     run.sleep_until(Duration::from_millis(700));
     ground.ip(ground.generator(), "link set gen0 down");
     std::thread::sleep(Duration::from_millis(200));
@@ -165,14 +177,31 @@ fn a_link_goes_and_comes(port: &str) {
     assert!(!links.holds && links.value == 1.0, "{links:?} in {run}");
     // It sleeps while nothing can be sent.
     assert!(run.float("generator.cpu_s") < run.took.as_secs_f64() / 3.0, "{run}");
-    nothing_is_left(&ground, &run);
+    nothing_is_left(ground, &run);
+}
+
+/// Most of what was asked for was never due.
+#[test]
+fn a_run_whose_interface_is_removed_is_not_valid() {
+    let _shared = beside_others();
+    for port in ["packet", "xdp"] {
+        for path in ["fast", "general"] {
+            let ground = Ground::new();
+            let target = ground.target("--no-truth");
+            let load = format!("--via-path {path} --rate 100 --duration 5s {}", target.url());
+            let run = ground.by(port, &load).start();
+            run.sleep_until(Duration::from_millis(700));
+            ground.ip(ground.generator(), "link del gen0");
+            let run = run.finish();
+            let kept = run.criterion("ports.failed");
+            assert!(!kept.holds && kept.severity == "INVALID" && run.code == Some(4), "{kept:?}; {run}");
+            assert!(run.at("partial").as_bool() == Some(true) && run.at("/labels/0").is_string(), "{run}");
+        }
+    }
 }
 
 /// Answers, says that nothing more will come, and reads on until the other end closes.
 const HALF: &str = r#"
-import socket, sys, threading
-listener = socket.create_server((sys.argv[1], 8026))
-listener.listen(1024)
 def serve(connection):
     try:
         connection.recv(4096)
@@ -183,23 +212,13 @@ def serve(connection):
     except OSError:
         pass
     connection.close()
-print("ready", flush=True)
-while True:
-    connection, _ = listener.accept()
-    threading.Thread(target=serve, args=[connection], daemon=True).start()
 "#;
 
 #[test]
 fn a_server_that_closes_first_keeps_no_connection_of_an_ended_run() {
     let _alone = alone();
-    need("python3");
-    let (ground, folder) = (Ground::new(), scratch());
-    let says = folder.path().join("says");
-    let argv = ["ip", "netns", "exec", &ground.sink().name, "python3", "-c", HALF, SERVER];
-    let _server = Process::start(&argv.map(str::to_owned), |command| {
-        command.stdout(std::fs::File::create(&says).expect("a scratch file"));
-    });
-    wait_until("the server", || text_of(&says).contains("ready"));
+    let ground = Ground::new();
+    let _server = ground.serves(HALF);
     for path in ["fast", "general"] {
         let load =
             format!("--via-path {path} --parallel 16 --requests 2000 --timeout 500ms http://{SERVER}:8026/");

@@ -53,7 +53,8 @@ fn a_full_accept_queue_makes_connections_wait_and_loses_none() {
     let ground = Ground::new();
     // The kernel drops the third segment of a handshake when the queue is full, and says its SYN-ACK again.
     let target = ground.target("--backlog 1 --accept-delay 30ms --workers 1 --no-truth");
-    let load = format!("--parallel 12 --requests 24 --no-keep-alive --timeout 20s {}", target.url());
+    let load =
+        format!("--parallel 12 --requests 24 --no-keep-alive --timeout 20s --grace 20s {}", target.url());
     // Nobody accepts until it is full.
     target.process.signal(Signal::STOP);
     let run = ground.by("packet", &load).start();

@@ -23,17 +23,22 @@ struct Files {
     nginx: Nginx,
     /// Of `big`.
     sum: String,
+    /// Of `huge`: 2 MB.
+    huge: String,
 }
 
 impl Files {
     fn start(ground: &Ground) -> Self {
         let nginx = ground.nginx(SERVER);
         let letter = |at: u32| b'a' + (at.wrapping_mul(0x9e37_79b1) >> 24) as u8 % 26;
-        let big: Vec<u8> = (0..30_000).map(letter).collect();
         let folder = nginx.path("files");
         std::fs::create_dir(&folder).expect("a scratch folder");
-        std::fs::write(folder.join("big"), &big).expect("a scratch file");
-        Self { sum: sha256(&folder.join("big")), nginx }
+        let [sum, huge] = [("big", 30_000), ("huge", 2_000_000)].map(|(name, length)| {
+            let file = folder.join(name);
+            std::fs::write(&file, (0..length).map(letter).collect::<Vec<u8>>()).expect("a scratch file");
+            sha256(&file)
+        });
+        Self { sum, huge, nginx }
     }
 
     /// How often each status was logged.
@@ -105,6 +110,45 @@ fn everything_arrives_once_and_whole_on_a_bad_link() {
     assert_eq!(statuses, [200, 201]);
     uploads_are(&files, &body);
     judge(&ground, capture);
+}
+
+/// Frames overtake each other within one flight of a large response, so that there are several holes at once.
+const OVERTAKEN: [&str; 5] = [
+    "reorder=5%,by=1",
+    "reorder=5%,by=3",
+    "reorder=5%,by=8",
+    "drop=0.1%,reorder=5%,by=8",
+    "drop=1%,reorder=5%,by=5",
+];
+
+#[test]
+fn large_responses_do_not_stand_still_where_frames_overtake_each_other() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let files = Files::start(&ground);
+    let mut early = 0;
+    for (number, faults) in OVERTAKEN.into_iter().enumerate() {
+        let load = |path| {
+            format!(
+                "--grace 30s --timeout 5s --via-path {path} --parallel 2 --requests 4 --expect-sha256 {} \
+                 http://198.18.0.2/huge",
+                files.huge
+            )
+        };
+        // The fast path reads no checksums.
+        let fast = "--timeout 5s --via-path fast --parallel 2 --requests 4 http://198.18.0.2/huge".to_owned();
+        let started = [load("general"), fast].into_iter().enumerate().map(|(at, load)| {
+            let port = format!("fault,{faults},on=both,seed={}:packet", 2 * number + at + 1);
+            ground.beside(at, &port, &load).start()
+        });
+        let runs: Vec<Run> = started.collect::<Vec<_>>().into_iter().map(Running::finish).collect();
+        for run in &runs {
+            assert_eq!((run.total("done"), run.total("failed")), (4, 0), "{faults}: {run}");
+            assert!(run.total("bytes_in") >= 8_000_000, "{faults}: {run}");
+            early += run.int("tcp.out_of_order");
+        }
+    }
+    assert!(early > 1_000, "{early} segments came ahead of a hole");
 }
 
 /// Byte by byte what nginx was sent.

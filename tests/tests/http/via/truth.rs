@@ -1,7 +1,11 @@
 //! Latency is the target's, whichever way requests take: by the kernel's sockets and by a port it is the same.
 
 use super::{Ground, OWN, SERVER};
-use tare_system_tests::{Run, Tare, Target, alone, need, patiently, scratch};
+use rustix::process::Signal;
+use std::time::Duration;
+use tare_system_tests::run::Running;
+use tare_system_tests::trust::truth;
+use tare_system_tests::{Run, Tare, Target, alone, beside_others, need, patiently, scratch, skipped};
 
 #[test]
 fn the_latency_is_the_same_as_by_the_kernels_sockets() {
@@ -25,6 +29,195 @@ fn the_latency_is_the_same_as_by_the_kernels_sockets() {
             agree("p99", kernel[1], port[1]);
         });
     }
+}
+
+/// Requests that are due together leave one after the other, and each is timed when it leaves. Over a veth pair
+/// the target's kernel takes some microseconds for each in this thread: of those behind many others, they would
+/// seem to be the target's.
+#[test]
+fn what_leaves_in_a_batch_does_not_wait_in_it_on_the_targets_account() {
+    let _alone = alone();
+    need("taskset");
+    let ground = Ground::new();
+    for port in ["packet", "xdp"] {
+        patiently(4, || {
+            let target = ground.target_ahead("--delay 200us --workers 1 --cpus 1");
+            let load = format!("--via-path fast --parallel 24 --cpus 0 --duration 700ms {}", target.url());
+            let run = ground.by(port, &load).ahead().run();
+            let truth = truth::net_ns(&target.truth(), None);
+            for (key, told, at_target) in
+                truth::compare(&run, "net_ns", truth).iter().map(|told| (told.key, told.told, told.truth))
+            {
+                // The target's own times, and the way there and back.
+                let longer = told - at_target + truth::loopback_ns() as f64;
+                let is_tail = key.starts_with("p99");
+                assert!(is_tail || longer < 20_000.0, "{port}: {key} is {longer} ns longer; {run}");
+            }
+            // Nor does it leave late: what has become free leaves before more is read.
+            for percentile in ["lateness.p50", "lateness.p90"] {
+                let lateness = run.criterion(percentile);
+                assert!(lateness.holds, "{port}: {lateness:?}; {run}");
+            }
+        });
+    }
+}
+
+/// Head and body leave together, and what does not fit at once in full segments, two and two: a target may
+/// leave anything else alone without an acknowledgment for 40 ms. Of any size, over TLS, and with pieces from
+/// a file.
+#[test]
+fn uploads_take_as_long_as_by_the_kernels_sockets() {
+    let _alone = alone();
+    let ground = Ground::new();
+    let folder = scratch();
+    let body = |size: usize| {
+        let path = folder.path().join(format!("{size}"));
+        std::fs::write(&path, vec![b'x'; size]).expect("a scratch file");
+        path.display().to_string()
+    };
+    let (some, more) = (body(40_000), body(100_000));
+    for (serves, upload) in [
+        ("", format!("-d @{some}")),
+        ("", format!("-d @{more}")),
+        ("--tls", format!("-k -d @{more}")),
+        ("", format!("--body-stream {more}")),
+    ] {
+        patiently(4, || {
+            let target = ground.target_ahead(&format!("--delay 2ms --no-truth {serves}"));
+            let load = format!(
+                "--rate 100 --duration 500ms --parallel 10 --warmup 100ms --no-templates {upload} {}",
+                target.url()
+            );
+            let p50 = |run: &Run| {
+                assert_eq!(run.total("done"), run.total("offered"), "{run}");
+                run.int("net_ns.p50")
+            };
+            let (kernel, port) =
+                (p50(&ground.by_kernel(&load).ahead().run()), p50(&ground.by("packet", &load).ahead().run()));
+            assert!(port < kernel + 10_000_000, "{upload}: {kernel} ns by the kernel, {port} ns by a port");
+        });
+    }
+}
+
+/// A body of more than ten segments leaves in turns, and those are not the target's time.
+#[test]
+fn a_long_upload_that_takes_longer_than_by_the_kernels_sockets_is_in_doubt() {
+    let _alone = alone();
+    let ground = Ground::new();
+    let folder = scratch();
+    let path = folder.path().join("body");
+    std::fs::write(&path, vec![b'x'; 3_000_000]).expect("a scratch file");
+    let target = ground.target_ahead("--no-truth");
+    let load = format!("--parallel 1 --requests 20 --rate 10 -d @{} {}", path.display(), target.url());
+    let run = ground.by("packet", &load).ahead().run();
+    assert!(run.total("done") > 0, "{run}");
+    let unread = run.criterion("unread.p50");
+    assert!(!unread.holds && run.word() != "VALID", "{unread:?}; {run}");
+    // The advice helps.
+    assert!(unread.advice.contains("without --via"), "{unread:?}");
+    let run = ground.by_kernel(&load).ahead().run();
+    assert!(run.criterion("unread.p50").holds, "{run}");
+}
+
+/// A TCP of our own sends the second request of a pipeline when the first has been acknowledged, the kernel's
+/// at once. On a link with a round trip of 20 ms the target seems to take 40.
+#[test]
+fn requests_that_wait_for_an_acknowledgment_of_those_before_them_are_in_doubt() {
+    let _alone = alone();
+    let ground = Ground::new();
+    let target = ground.target_ahead("--no-truth");
+    let load = format!("--parallel 1 --pipeline 8 --duration 1s --via-path general {}", target.url());
+    let run = ground.by("fault,delay=100%,hold=10ms,on=both:packet", &load).ahead().run();
+    assert!(run.total("done") > 0 && run.int("net_ns.p50") > 30_000_000, "{run}");
+    let unread = run.criterion("unread.p50");
+    assert!(!unread.holds && run.word() != "VALID", "{unread:?}; {run}");
+}
+
+/// The kernel acknowledges what arrives also if the program is stopped, a TCP of our own does not: a target
+/// that may send no more without an acknowledgment waits for it, although no request is late.
+#[test]
+fn a_target_that_waits_for_late_acknowledgments_is_in_doubt() {
+    let _alone = alone();
+    let ground = Ground::new();
+    let target = ground.target_ahead("--size 50MB --no-truth");
+    for path in ["fast", "general"] {
+        for port in ["packet", "xdp"] {
+            let load = format!("--via-path {path} --parallel 1 --rate 2 --duration 2s {}", target.url());
+            let own = ground.by(port, &load).ahead().run().int("net_ns.p50");
+            // Most responses are not there yet when the program is stopped again.
+            let run = (0..5).map(|_| stopped_again_and_again(ground.by(port, &load).ahead().start()));
+            let Some(run) = run.into_iter().find(|run| run.int("net_ns.p50") > 2 * own) else {
+                skipped("no response took longer because the generator was stopped");
+                continue;
+            };
+            let unread = run.criterion("unread.p50");
+            assert!(!unread.holds && run.word() != "VALID", "{port} {path}: {unread:?}; {own} ns; {run}");
+        }
+    }
+}
+
+fn stopped_again_and_again(mut run: Running) -> Run {
+    run.sleep_until(Duration::ZERO);
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(8));
+        if !run.process.is_running() {
+            break;
+        }
+        run.process.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(40));
+        run.process.signal(Signal::CONT);
+    }
+    run.finish()
+}
+
+/// The fast path does not know how long such a request waits.
+#[test]
+fn a_request_that_does_not_leave_at_once_takes_the_general_path() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let target = ground.target_ahead("--no-truth");
+    for (length, path) in [(5_000, "fast"), (6_000, "general")] {
+        let out = scratch();
+        let folder = out.path().join("run").display().to_string();
+        let header = "x".repeat(length);
+        let load = format!("--parallel 1 --requests 3 --out {folder} -H X:{header} {}", target.url());
+        let run = ground.by("packet", &load).ahead().run();
+        assert_eq!(run.total("done"), 3, "{run}");
+        let environment = std::fs::read_to_string(format!("{folder}/environment.json")).expect("it was kept");
+        assert!(environment.contains(&format!("\"{path}\"")), "{path}: {environment}");
+    }
+}
+
+/// Writes the head of each response by itself, and the body after it, as many small servers do: its kernel
+/// holds the body back until the head is acknowledged (Nagle).
+const HALVES: &str = r#"
+def serve(connection):
+    try:
+        while connection.recv(4096):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+            connection.sendall(b"ok")
+    except OSError:
+        pass
+    connection.close()
+"#;
+
+#[test]
+fn a_server_that_waits_for_acknowledgments_is_as_slow_as_to_the_kernels_sockets() {
+    let _alone = alone();
+    let ground = Ground::new();
+    let _server = ground.serves(HALVES);
+    let load = format!("--rate 50 --parallel 4 --warmup 200ms --duration 700ms http://{SERVER}:8026/");
+    patiently(4, || {
+        let kernel = ground.by_kernel(&load).run().int("net_ns.p50");
+        assert!(kernel > 30_000_000, "{kernel} ns");
+        for path in ["general", "fast"] {
+            let port = ground.by("packet", &format!("--via-path {path} {load}")).run().int("net_ns.p50");
+            assert!(
+                port.abs_diff(kernel) < 10_000_000,
+                "{path}: {kernel} ns by the kernel, {port} ns by a port"
+            );
+        }
+    });
 }
 
 /// Takes the median and p99 of net if they are less.

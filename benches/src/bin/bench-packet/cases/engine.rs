@@ -43,6 +43,29 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
     Ok(vec![frames, rules])
 }
 
+/// The same frames by a script and by fields, and frames that do not change.
+pub fn script(bench: &Bench) -> Result<Vec<Table>> {
+    let bed = TestBed::up(Middlebox::None, bench.options.priority)?;
+    let mut table = Table::new("mem: three fields by a script, on one core", &["M/s"]);
+    for round in 0..bench.options.rounds {
+        let said =
+            bench.bare_loop("script_rate").and_then(|file| run_program(&[&file], bed.sink(), LIMIT))?;
+        for line in said.out.lines() {
+            let row = line.split_once(':').with_context(|| line.to_owned())?.0;
+            let rate = between(line, ": ", " M/s").with_context(|| line.to_owned())?;
+            table.put(row, "M/s", round, rate);
+        }
+    }
+    // What a script has changed is summed anew, whole.
+    for (size, of_fields, of_one) in [(64, 0.25, 0.12), (1_518, 0.08, 0.04)] {
+        let by = |what: &str| format!("{size} B, {what}");
+        let (lua, fields) = (by("3 fields by a script"), by("3 fields of a plan"));
+        table.ratio("M/s", &lua, &[&fields], Better::More, of_fields);
+        table.ratio("M/s", &lua, &[&by("one frame over and over")], Better::More, of_one);
+    }
+    Ok(vec![table])
+}
+
 /// `64 B,   1000 rules:  12.34 M/s (12.00 to 13.00)`
 fn read_rules(text: &str, round: usize, table: &mut Table) -> Result<()> {
     for line in text.lines().filter(|line| line.contains(" rules:")) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Bench;
 use crate::bed::TestBed;
-use crate::child::{Program, sleep};
+use crate::child::{self, Program, sleep};
 use crate::figures::{Better, Table};
 use crate::peers;
 
@@ -23,6 +23,8 @@ pub const COLUMNS: [&str; 5] = ["p50 ns", "p95 ns", "p99 ns", "mean gap ns", "fr
 
 const BARE: &str = "bare spin loop";
 const TARE: &str = "tare send packet: -d";
+/// The kernel's timer lets each frame go, not a thread that spins.
+const LAUNCHED: &str = "tare send packet,launch=fq: -d";
 const TCPREPLAY: &str = "tcpreplay --timer=gtod";
 
 pub fn run(bench: &Bench) -> Result<Vec<Table>> {
@@ -45,7 +47,8 @@ fn of_gap(bench: &Bench, size: usize, gap: u64) -> Result<Table> {
     let pps = 1e9 / gap as f64;
     let rows = [
         (BARE, format!("{} spin gen0 {size} {gap} {count}", bench.bare_loop("bare_packet")?)),
-        (TARE, send(bench, &bed, size, gap, count)),
+        (TARE, send(bench, &bed, "packet:gen0", size, gap, count)),
+        (LAUNCHED, send(bench, &bed, "packet,launch=fq:gen0", size, gap, count)),
         (
             TCPREPLAY,
             format!("tcpreplay -i gen0 --preload-pcap --timer=gtod --pps={pps:.3} {}", pcap.display()),
@@ -53,7 +56,8 @@ fn of_gap(bench: &Bench, size: usize, gap: u64) -> Result<Table> {
     ];
     for (round, at) in bench.turns(rows.len()) {
         let (name, words) = &rows[at];
-        match measured(bench, &bed, &peers::words(words), gap, "udp") {
+        let qdisc = if *name == LAUNCHED { Some(FairQueue::put(&bed)) } else { None }.transpose();
+        match qdisc.and_then(|_qdisc| measured(bench, &bed, &peers::words(words), gap, "udp")) {
             Ok(figures) => {
                 COLUMNS.iter().zip(figures).for_each(|(column, value)| table.put(name, column, round, value))
             }
@@ -70,10 +74,29 @@ fn of_gap(bench: &Bench, size: usize, gap: u64) -> Result<Table> {
     Ok(table)
 }
 
+/// The queueing discipline that keeps launch times, for one run.
+struct FairQueue<'a>(&'a TestBed);
+
+impl<'a> FairQueue<'a> {
+    fn put(bed: &'a TestBed) -> Result<Self> {
+        let words = "tc qdisc replace dev gen0 root fq flow_limit 8192 timer_slack 0";
+        child::run(&words.split(' ').collect::<Vec<_>>(), bed.generator(), Duration::from_secs(5))
+            .context("fq before gen0 (the kernel's sch_fq)")?;
+        Ok(Self(bed))
+    }
+}
+
+impl Drop for FairQueue<'_> {
+    fn drop(&mut self) {
+        let words = ["tc", "qdisc", "del", "dev", "gen0", "root"];
+        let _ = child::run(&words, self.0.generator(), Duration::from_secs(5));
+    }
+}
+
 /// The words of `tare send` for even gaps.
-pub fn send(bench: &Bench, bed: &TestBed, size: usize, gap: u64, count: u64) -> String {
+pub fn send(bench: &Bench, bed: &TestBed, port: &str, size: usize, gap: u64, count: u64) -> String {
     let to = format!("-I 198.18.0.1 -i 198.18.0.2 -m {} --no-save -q --accept-invalid", bed.next_mac());
-    format!("{} send packet:gen0 -d {gap} -n {count} --size {size} --cpus 0 {to}", bench.tare())
+    format!("{} send {port} -d {gap} -n {count} --size {size} --cpus 0 {to}", bench.tare())
 }
 
 /// What `tare gaps` says of what a sender sends until it ends.

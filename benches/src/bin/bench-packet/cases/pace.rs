@@ -109,7 +109,7 @@ fn wait_for_tap(bed: &TestBed, pace: &mut Program) -> Result<()> {
 fn sent(bench: &Bench, bed: &TestBed, gap: u64) -> Result<Vec<f64>> {
     let receiver = gaps::receiver(bench, bed, gap, "udp")?;
     let count = bench.length().mul_f64(0.7).as_nanos() as u64 / gap;
-    let words = gaps::send(bench, bed, 1_518, gap, count);
+    let words = gaps::send(bench, bed, "packet:gen0", 1_518, gap, count);
     let mut sender = Program::start(&peers::words(&words), bed.spinning())?;
     ensure!(sender.wait(bench.length() + Duration::from_secs(20))?, "the sender did not end");
     sleep(Duration::from_millis(300))?;

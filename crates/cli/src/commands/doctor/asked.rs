@@ -4,20 +4,20 @@ use super::DoctorArgs;
 use crate::{Command, command_of};
 use anyhow::anyhow;
 use doctor::{Device, Load};
-use predict::{Asked as Rate, Demand};
+use predict::{AskedRate, Demand};
 use run::Failure;
 use std::path::Path;
 
 /// A load that is intended.
 #[derive(Debug)]
-pub struct Asked {
+pub struct IntendedLoad {
     /// As it was typed.
     pub name: String,
     pub demand: Demand,
     pub load: Load,
 }
 
-impl Asked {
+impl IntendedLoad {
     /// # Errors
     /// The plan or the command line is wrong: the line, key or flag.
     pub fn read(args: &DoctorArgs) -> Result<Option<Self>, Failure> {
@@ -64,7 +64,7 @@ impl Asked {
     fn new(name: String, demand: Demand) -> Self {
         let load = match (&demand.rate, demand.command) {
             (_, "http") => Load::Http,
-            (Rate::PerSecond(_), "send") | (_, "pace" | "gaps") => Load::Gaps,
+            (AskedRate::PerSecond(_), "send") | (_, "pace" | "gaps") => Load::Gaps,
             _ => Load::Packets,
         };
         Self { name, demand, load }
@@ -106,9 +106,9 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn asked(words: &str) -> Result<Asked, String> {
+    fn asked(words: &str) -> Result<IntendedLoad, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        Asked::of_words(&words).map_err(|failure| failure.into_error().to_string())
+        IntendedLoad::of_words(&words).map_err(|failure| failure.into_error().to_string())
     }
 
     #[test]

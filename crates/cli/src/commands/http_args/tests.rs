@@ -2,7 +2,7 @@
 
 use super::HttpArgs;
 use clap::{CommandFactory, Parser};
-use plan::{Body, Load, Order, Plan, PlanFile, Shape, Source, TlsVersion};
+use plan::{Body, LineOrder, Load, Plan, PlanFile, RequestSource, Shape, TlsVersion};
 use units::Picos;
 
 #[derive(Parser, Debug)]
@@ -37,11 +37,11 @@ fn every_flag_arrives_in_the_plan() {
          --seed 9 -X PUT -H A:b --header=C:d -d text -u me:pass --host other --follow 2 \
          --timeout 3s --idle-timeout --expect-status 2xx,404 --expect-body ok \
          --expect-md5 d41d8cd98f00b204e9800998ecf8427e --same-checksum --expect-continue \
-         --requests-per-connection 50 --ramp-connections 100/s --source-ip 127.0.0.2,127.0.0.3 \
+         --requests-per-connection 50 --ramp-connections 100/s --open-all --source-ip 127.0.0.2,127.0.0.3 \
          --source-ip 127.0.0.4 --proxy p:3128 --nagle --throttle 33KiB --ca ca.pem --cert c.pem --key k.pem -k \
          --tls-min 1.3 --tls-max 1.3 --ciphers TLS_AES_128_GCM_SHA256 --no-resumption --sni s.example --alpn= \
-         --resolve h:443:127.0.0.1,127.0.0.5 --resolve-every 30s -4 --threads 3 --cpus 0-1 --spin never --io uring \
-         --fail-if latency.p99>50ms --fail-if=missed>0 --abort-if errors>5%",
+         --resolve h:443:127.0.0.1,127.0.0.5 --resolve-every 30s -4 --threads 3 --cpus 0-1 --spin never \
+         --io uring --fail-if latency.p99>50ms --fail-if=missed>0 --abort-if errors>5%",
     );
     let from_toml = toml(
         r#"
@@ -71,6 +71,7 @@ fn every_flag_arrives_in_the_plan() {
         [connection]
         requests_per_connection = 50
         ramp_connections = "100/s"
+        open_all = true
         source_ips = ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
         proxy = "p:3128"
         no_delay = false
@@ -136,7 +137,7 @@ fn a_target_is_a_url_or_a_file() {
     let file = std::env::temp_dir().join(format!("tare-http-args-{}", std::process::id()));
     std::fs::write(&file, "http://h/\n").unwrap();
     let source = plan(&format!("{} --order shuffle", file.display())).unwrap().source;
-    assert_eq!(source, Source::File { path: file.clone(), order: Order::Shuffle });
+    assert_eq!(source, RequestSource::File { path: file.clone(), order: LineOrder::Shuffle });
     std::fs::remove_file(&file).unwrap();
     for (typed, expected) in [
         (

@@ -2,17 +2,21 @@
 //!
 //! ```text
 //!   send ─► out [ asked: not acknowledged │ next ]          inbox [ in order ] ─► next
-//!                                                            early  [ ahead of a hole ]
+//!                                                            early  [ ahead of holes ]
 //! ```
 
+use super::unacked::Unacked;
 use rustix::io::Errno;
-use session::Id;
+use session::{Ahead, Id};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use units::{Instant, Picos};
 
 /// Bytes that `send` takes before what it took has been acknowledged.
 pub const OUT: usize = 256 * 1024;
+
+/// Bytes in a full segment on Ethernet, with TCP's timestamps.
+const ETHERNET_MSS: usize = 1_448;
 
 /// A read: how many bytes, the stamp of the last of them, and whether there are more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +54,18 @@ pub struct Flow {
     acknowledged: u64,
     busy: Picos,
     busy_since: Instant,
+    /// What a segment carries, if anything was asked for yet.
+    mss: usize,
+    /// For how long bytes waited here that a kernel's TCP would have sent, and since when some do.
+    held: Picos,
+    held_since: Option<Instant>,
     inbox: VecDeque<u8>,
     /// Segments in the inbox: bytes, and stamp.
     segments: VecDeque<(usize, Option<NonZeroU64>)>,
-    early: Vec<u8>,
-    /// Number of its first byte.
-    early_from: u32,
+    early: Ahead,
+    /// What came last of a response, and for how long the target may have waited for acknowledgments of ours.
+    pub unacked: Unacked,
+    pub unacked_for: Picos,
 }
 
 impl Flow {
@@ -63,14 +73,26 @@ impl Flow {
         Self { slot: Some(slot), asked_ns, ..Self::default() }
     }
 
+    /// Data of a response arrived. Whether an acknowledgment was owed before.
+    pub fn found(&mut self, stamp_ns: Option<NonZeroU64>) -> bool {
+        let was_owed = self.unacked.is_owed();
+        self.unacked_for += self.unacked.found(stamp_ns);
+        was_owed
+    }
+
     /// Takes what fits of `bytes`.
     pub fn put(&mut self, bytes: &[u8], now: Instant) -> usize {
+        // What follows is not late before the target has them.
+        self.unacked = Unacked::default();
         let taken = bytes.len().min(OUT.saturating_sub(self.out.len()));
         if self.out.is_empty() && taken > 0 {
             self.busy_since = now;
         }
         self.out.extend_from_slice(&bytes[..taken]);
         self.wants_write = taken < bytes.len();
+        if self.asked > 0 || self.is_held() {
+            self.held_since.get_or_insert(now);
+        }
         taken
     }
 
@@ -79,12 +101,42 @@ impl Flow {
         stamp_ns?.get().checked_sub(self.asked_ns).map(Picos::from_nanos)
     }
 
-    /// How many bytes the session shall be given next, if it has none.
-    pub fn ask(&mut self) -> Option<u16> {
-        if self.asked > 0 || self.out.is_empty() || !self.is_open {
+    /// Whether there is something to give to the session, and it has nothing.
+    pub fn may_ask(&self) -> bool {
+        self.asked == 0 && !self.out.is_empty() && self.is_open
+    }
+
+    /// Whether there is more to send than the session sends without an acknowledgment.
+    fn is_held(&self) -> bool {
+        let mss = if self.mss == 0 { ETHERNET_MSS } else { self.mss };
+        self.out.len() > usize::from(session::BURST) * mss
+    }
+
+    /// For how long, since the last call, bytes may have waited for a turn. The kernel's TCP would have sent
+    /// them earlier: its congestion window grows, and it has no pieces.
+    pub fn take_held(&mut self, now: Instant) -> Picos {
+        if let Some(since) = &mut self.held_since {
+            self.held += now.since(std::mem::replace(since, now));
+        }
+        std::mem::take(&mut self.held)
+    }
+
+    /// How many bytes the session shall be given next, if it has none. Its segments carry `mss` of them. A peer
+    /// acknowledges two full segments at once, and may leave anything less alone for 40 ms: so only the last of
+    /// what there is to send may be less.
+    pub fn ask(&mut self, mss: usize, now: Instant) -> Option<u16> {
+        if !self.may_ask() {
             return None;
         }
+        self.mss = mss;
+        // The peer's segments may be shorter than was thought.
+        if self.is_held() {
+            self.held_since.get_or_insert(now);
+        }
         self.asked = self.out.len().min(usize::from(u16::MAX));
+        if self.asked < self.out.len() && mss > 0 && self.asked >= 2 * mss {
+            self.asked -= self.asked % (2 * mss);
+        }
         Some(self.asked as u16)
     }
 
@@ -98,6 +150,11 @@ impl Flow {
         self.acknowledged += self.asked as u64;
         self.out.drain(..self.asked);
         self.asked = 0;
+        if !self.is_held()
+            && let Some(since) = self.held_since.take()
+        {
+            self.held += now.since(since);
+        }
         if self.out.is_empty() {
             self.busy += now.since(self.busy_since);
         }
@@ -123,25 +180,16 @@ impl Flow {
         self.segments.push_back((bytes.len(), stamp_ns));
     }
 
-    /// Bytes ahead of a hole: they stand at either end of those that are kept.
+    /// Bytes ahead of a hole.
     pub fn keep(&mut self, bytes: &[u8], from: u32) {
-        if self.early.is_empty() {
-            self.early_from = from;
-            self.early.extend_from_slice(bytes);
-        } else if from == self.early_from.wrapping_add(self.early.len() as u32) {
-            self.early.extend_from_slice(bytes);
-        } else {
-            self.early.splice(..0, bytes.iter().copied());
-            self.early_from = from;
-        }
+        self.early.keep(from, bytes);
     }
 
-    /// The hole is filled: so many of the kept bytes follow what is in order.
-    pub fn fill(&mut self, length: usize, stamp_ns: Option<NonZeroU64>) {
-        let length = length.min(self.early.len());
-        self.inbox.extend(&self.early[..length]);
-        self.segments.push_back((length, stamp_ns));
-        self.early.clear();
+    /// The first hole is filled: what was kept behind it follows what is in order.
+    pub fn fill(&mut self, stamp_ns: Option<NonZeroU64>) {
+        let bytes = self.early.fill().unwrap_or_default();
+        self.segments.push_back((bytes.len(), stamp_ns));
+        self.inbox.extend(bytes);
     }
 
     /// Bytes that came and were not read.
@@ -182,6 +230,34 @@ impl Flow {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_is_more_than_a_burst_is_held_until_little_is_left() {
+        let at = |ms| Instant::EPOCH + Picos::from_millis(ms);
+        let mut flow = Flow { is_open: true, ..Flow::to(3, 0) };
+        flow.put(&[7; 14_480], at(0));
+        assert_eq!(flow.take_held(at(5)), Picos::ZERO);
+        flow.put(&[7; 100_000 - 14_480], at(5));
+        assert_eq!(flow.ask(1_448, at(5)), Some(63_712));
+        assert_eq!(flow.take_held(at(7)), Picos::from_millis(2));
+        flow.acked(at(8));
+        assert_eq!(flow.ask(1_448, at(8)), Some(36_288));
+        flow.acked(at(12));
+        assert_eq!(flow.take_held(at(20)), Picos::from_millis(5));
+        assert_eq!(flow.take_held(at(21)), Picos::ZERO);
+        // Ten short segments carry less than it seemed.
+        flow.put(&[7; 1_000], at(30));
+        assert_eq!(flow.ask(88, at(31)), Some(1_000));
+        assert_eq!(flow.take_held(at(33)), Picos::from_millis(2));
+        flow.acked(at(34));
+        // A request waits until the one before it has been acknowledged.
+        flow.put(&[7; 100], at(40));
+        assert_eq!(flow.ask(88, at(40)), Some(100));
+        flow.put(&[7; 100], at(41));
+        flow.acked(at(45));
+        assert_eq!(flow.ask(88, at(45)), Some(100));
+        assert_eq!(flow.take_held(at(50)), Picos::from_millis(1 + 4));
+    }
+
     fn stamp(nanos: u64) -> Option<NonZeroU64> {
         NonZeroU64::new(nanos)
     }
@@ -197,7 +273,7 @@ mod tests {
         let mut buffer = [0; 4];
         assert_eq!(flow.read(&mut buffer), Read { length: 3, stamp_ns: stamp(10), more: false });
         flow.follow(b"de", stamp(40));
-        flow.fill(5, stamp(40));
+        flow.fill(stamp(40));
         flow.follow(b"k", stamp(50));
         assert_eq!(flow.read(&mut buffer), Read { length: 4, stamp_ns: stamp(40), more: true });
         assert_eq!(&buffer, b"defg");
@@ -212,18 +288,19 @@ mod tests {
         let much = vec![7; OUT + 5];
         assert_eq!(flow.put(&much, at(0)), OUT);
         assert!(flow.wants_write);
-        assert_eq!((flow.ask(), flow.text().len()), (Some(65_535), 65_535));
-        assert_eq!(flow.ask(), None);
+        // 22 times two segments of 1 448 bytes.
+        assert_eq!((flow.ask(1_448, at(0)), flow.text().len()), (Some(63_712), 63_712));
+        assert_eq!(flow.ask(1_448, at(0)), None);
         flow.acked(at(3));
-        // The last 65 535 bytes are less than half, so that it may be written again.
         for _ in 0..2 {
-            assert_eq!((flow.ask(), flow.writable), (Some(65_535), false));
+            assert_eq!((flow.ask(1_448, at(0)), flow.writable), (Some(63_712), false));
             flow.acked(at(4));
         }
+        // What is left is less than half, so that it may be written again.
         assert!(flow.writable && !flow.wants_write);
-        assert_eq!(flow.ask(), Some(65_535));
+        assert_eq!(flow.ask(1_448, at(0)), Some(63_712));
         flow.acked(at(5));
-        assert_eq!(flow.ask(), Some(4));
+        assert_eq!(flow.ask(1_448, at(0)), Some((OUT - 4 * 63_712) as u16));
         assert_eq!(flow.busy(at(7)), Picos::from_millis(7));
         flow.acked(at(8));
         assert_eq!((flow.busy(at(20)), flow.acknowledged()), (Picos::from_millis(8), OUT as u64 + 1));

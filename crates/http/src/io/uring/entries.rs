@@ -3,11 +3,11 @@
 use std::num::NonZeroU64;
 use units::Instant;
 
-use crate::io::Ready;
+use crate::io::{InSocket, Ready};
 
 /// What a completion belongs to: the top byte of its user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CompletionKind {
     Receive,
     Writable,
     Waker,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wish {
     /// Something for the socket that is in this slot, if it still is of this generation.
-    For(Kind, u32, u32),
+    For(CompletionKind, u32, u32),
     /// Ends what was submitted with this user data.
     Cancel(u64),
     WatchWaker,
@@ -32,6 +32,14 @@ pub(super) struct Came {
     pub(super) what: What,
     /// It had not come out of the ring then.
     pub(super) not_before: Instant,
+    /// When the wait ended that brought it, if there has been another since.
+    pub(super) taken: Option<Instant>,
+}
+
+impl Came {
+    pub(super) fn in_socket(&self) -> InSocket {
+        self.taken.map_or(InSocket::UntilWoken, InSocket::Until)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,16 +61,16 @@ pub(super) struct Bytes {
 /// Bits of a generation that fit beside kind and slot.
 pub(super) const GENERATION: u32 = 0x00ff_ffff;
 
-pub(super) const fn user_data(kind: Kind, slot: u32, generation: u32) -> u64 {
+pub(super) const fn user_data(kind: CompletionKind, slot: u32, generation: u32) -> u64 {
     (kind as u64) << 56 | ((generation & GENERATION) as u64) << 32 | slot as u64
 }
 
-pub(super) const fn parts(data: u64) -> (Kind, u32, u32) {
+pub(super) const fn parts(data: u64) -> (CompletionKind, u32, u32) {
     let kind = match data >> 56 {
-        0 => Kind::Receive,
-        1 => Kind::Writable,
-        2 => Kind::Waker,
-        _ => Kind::Cancel,
+        0 => CompletionKind::Receive,
+        1 => CompletionKind::Writable,
+        2 => CompletionKind::Waker,
+        _ => CompletionKind::Cancel,
     };
     (kind, data as u32, (data >> 32) as u32 & GENERATION)
 }

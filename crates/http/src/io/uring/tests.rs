@@ -2,7 +2,7 @@
 //! socket.
 
 use super::*;
-use crate::io::{Address, waker};
+use crate::io::{Address, InSocket, waker};
 use clock::HostClock;
 use proptest::prelude::*;
 use std::io::{Read, Write};
@@ -49,7 +49,7 @@ fn all_of(mut stream: TcpStream) -> String {
 fn what_was_queued_on_a_closed_connection_reaches_no_other() {
     // Numbers of this test's own, so that no other takes the one that becomes free.
     crate::engine::own_descriptors().unwrap();
-    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let mut driver = Uring::new(waker().unwrap(), true).unwrap();
     let (first_target, other_target) = (listener(), listener());
     let (number, first) = open(&mut driver, 0, &first_target, b"one ");
     settle(&mut driver);
@@ -67,7 +67,7 @@ fn what_was_queued_on_a_closed_connection_reaches_no_other() {
 
 #[test]
 fn a_close_is_seen_before_the_next_wait() {
-    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let mut driver = Uring::new(waker().unwrap(), true).unwrap();
     let target = listener();
     let (_, peer) = open(&mut driver, 0, &target, b"x");
     settle(&mut driver);
@@ -78,7 +78,7 @@ fn a_close_is_seen_before_the_next_wait() {
 
 #[test]
 fn more_entries_than_the_ring_has_all_leave() {
-    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let mut driver = Uring::new(waker().unwrap(), true).unwrap();
     let target = listener();
     let count = ENTRIES + 40;
     let peers: Vec<_> = (0..count).map(|slot| open(&mut driver, slot, &target, b"a").1).collect();
@@ -114,7 +114,7 @@ proptest! {
     /// Each connection's bytes are its own, from the first on, whatever was closed and opened in between.
     #[test]
     fn every_connection_carries_its_own_bytes_alone(steps in steps()) {
-        let mut driver = Uring::new(waker().unwrap()).unwrap();
+        let mut driver = Uring::new(waker().unwrap(), true).unwrap();
         let target = listener();
         // What each connection was given, and its other end.
         let mut all: Vec<(String, TcpStream)> = Vec::new();
@@ -170,7 +170,7 @@ fn next_bytes(driver: &mut Uring, buffer: &mut [u8]) -> Chunk {
 
 #[test]
 fn each_receive_brings_its_stamp_and_its_bytes_alone() {
-    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let mut driver = Uring::new(waker().unwrap(), true).unwrap();
     let target = listener();
     let (_, mut peer) = open(&mut driver, 0, &target, b"x");
     // What is left unread would make the end a reset.
@@ -207,4 +207,55 @@ fn each_receive_brings_its_stamp_and_its_bytes_alone() {
         }
     }
     panic!("the end did not come");
+}
+
+#[test]
+fn bytes_that_are_handed_out_after_another_wait_left_the_socket_by_the_first() {
+    let mut driver = Uring::new(waker().unwrap(), true).unwrap();
+    let target = listener();
+    let (_, mut peer) = open(&mut driver, 0, &target, b"x");
+    peer.write_all(&[b'y'; 6_000]).unwrap();
+    let mut buffer = [0; 100];
+    assert_eq!(next_bytes(&mut driver, &mut buffer).in_socket, InSocket::UntilWoken);
+    let (first, second) = (Instant::EPOCH + Picos::from_millis(1), Instant::EPOCH + Picos::from_millis(2));
+    for looked in [first, second] {
+        driver.wait(Wait::Poll, looked).unwrap();
+        let Some((_, Ready::Data(chunk))) = driver.next(&mut buffer, |_| true) else { panic!("no bytes") };
+        assert_eq!((chunk.length, chunk.in_socket), (100, InSocket::Until(first)));
+    }
+}
+
+/// Whether a socket is crowded by the second body of 100 kB.
+fn is_crowded_again(widens: bool) -> bool {
+    let mut driver = Uring::new(waker().unwrap(), widens).unwrap();
+    let target = listener();
+    let (_, mut peer) = open(&mut driver, 0, &target, b"x");
+    let mut buffer = [0; 10_000];
+    let mut body = || {
+        peer.set_nonblocking(true).unwrap();
+        let body = [b'y'; 100_000];
+        let (mut sent, mut came, mut crowded) = (0, 0, false);
+        while came < body.len() {
+            // As much as there is room for, before any of it is read.
+            while let Ok(more) = peer.write(&body[sent..])
+                && more > 0
+            {
+                sent += more;
+            }
+            driver.wait(Wait::AtMost(Picos::from_millis(5)), Instant::EPOCH).unwrap();
+            while let Some((_, Ready::Data(chunk))) = driver.next(&mut buffer, |_| true) {
+                came += chunk.length;
+                crowded |= chunk.crowded;
+            }
+        }
+        crowded
+    };
+    assert!(body(), "the first one fills a good part of the buffer that the kernel begins with");
+    body()
+}
+
+#[test]
+fn a_socket_gets_room_for_what_the_target_sends_at_once_unless_it_is_to_wait() {
+    assert!(!is_crowded_again(true));
+    assert!(is_crowded_again(false));
 }

@@ -34,7 +34,8 @@ fn view() -> View {
         ..Interval::default()
     };
     let heat = vec![HeatCell { from_ns: 1 << 20, to_ns: 1 << 21, count: 998 }];
-    let bins = (0..12).map(|second| Bin { row: row(second), heat: heat.clone(), exact: true }).collect();
+    let bins =
+        (0..12).map(|second| Bin { row: row(second), heat: heat.clone(), exact: true }.into()).collect();
     let outcome = |key: &str, count| OutcomeCount { class: "status".into(), key: key.into(), count };
     let result = RunResult {
         target: "http://host/\u{1b}[2J".into(),

@@ -255,10 +255,30 @@ fn the_machine_under_the_generator() {
         c.load = Loop::Closed;
         h.threads[0].runqueue_ns = 600_000_000
     });
+    alone(Id::Runqueue, Word::Invalid, "waits for a CPU 81 %", |_, h, c| {
+        c.load = Loop::Closed;
+        h.threads[0].runqueue_ns = 8_100_000_000
+    });
     alone(Id::Steal, Word::Degraded, "hypervisor", |_, h, _| h.threads[0].stolen_ns = 110_000_000);
     alone(Id::Steal, Word::Invalid, "hypervisor", |_, h, _| h.threads[0].stolen_ns = 2_100_000_000);
     alone(Id::Throttled, Word::Degraded, "cpu.max", |_, h, _| h.throttled_ns = 11_000_000);
     alone(Id::Throttled, Word::Invalid, "cpu.max", |_, h, _| h.throttled_ns = 600_000_000);
+    // Quotas of what cannot be seen are not judged, nor those that hold back no thread.
+    let throttled = |change: fn(&mut HealthSummary)| {
+        let (totals, mut health, conditions) = good();
+        health.throttled_ns = 6_000_000_000;
+        change(&mut health);
+        let verdict = judge(&totals, &health, &conditions);
+        verdict
+            .criteria()
+            .iter()
+            .find(|criterion| criterion.id == Id::Throttled)
+            .map(|criterion| criterion.value)
+    };
+    assert_eq!(throttled(|health| health.hides_quota = true), None);
+    assert_eq!(throttled(|health| health.threads.iter_mut().for_each(|t| t.is_real_time = true)), Some(0.0));
+    let half = throttled(|health| health.threads.iter_mut().for_each(|t| t.cpu_ns = t.span_ns / 10 * 9));
+    assert!(half.is_some_and(|share| (share - 0.1).abs() < 1e-9), "{half:?}");
     // The target waited for a part of 10 s, and ran for longer, or not.
     for (word, waited_ms, ran_ms) in
         [(Word::Degraded, 210, 20), (Word::Degraded, 2_600, 2_700), (Word::Invalid, 2_600, 2_500)]

@@ -30,6 +30,21 @@ fn retransmissions_of_more_than_one_request_in_a_thousand_degrade() {
     assert_eq!(judge(&totals, &health, &conditions).word(), Word::Valid);
 }
 
+/// 10 000 requests in 10 s over one connection: each segment that is sent again delays 200 of them.
+#[test]
+fn requests_that_wait_behind_a_retransmission_count() {
+    let (mut totals, health, mut conditions) = good();
+    (conditions.own_tcp, conditions.load) = (true, Loop::Open { gap: Some(Picos::from_millis(1)) });
+    (totals.counters.retransmitted, totals.measured) = (1, Picos::from_secs(10));
+    let word = |conditions: &Conditions| judge(&totals, &health, conditions).word();
+    conditions.parallel = Some(1_000);
+    assert_eq!(word(&conditions), Word::Valid);
+    conditions.parallel = Some(1);
+    assert_eq!(word(&conditions), Word::Degraded);
+    conditions.load = Loop::Closed;
+    assert_eq!(word(&conditions), Word::Valid);
+}
+
 #[test]
 fn frames_that_never_left_degrade_and_many_invalidate() {
     fails(Id::TcpUnsent, Word::Degraded, "1 of 40000 frames", |counters| counters.frames_unsent = 1);

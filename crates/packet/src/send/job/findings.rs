@@ -1,13 +1,19 @@
 //! What a run that sends has to tell at its end.
 
+use super::super::ledger::StreamLedger;
 use super::super::receive::Arrived;
 use super::super::sender::SenderReport;
 use super::super::words;
+use super::{by_stream, sides};
 use crate::job::Findings;
 use crate::own_clock::OwnClock;
+use crate::ports;
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested, Stamping};
-use measure::packets::{Cell, Change, Column, GapReport, PlaceCount, PortReport, ReceivedReport, Table};
+use measure::packets::{
+    Cell, Change, Column, GapReport, PlaceCount, PortReport, ReceivedReport, ScriptReport, Table,
+};
+use plan::packets::split::Side;
 use port::DropPlace;
 use units::Picos;
 
@@ -22,6 +28,10 @@ pub(super) struct Handed {
     pub reading_ns: f64,
     /// The port tells when frames left, by its own time.
     pub own: Option<OwnClock>,
+    /// What streams are called, where there are several.
+    pub streams: Vec<String>,
+    /// Whose frames each port sends, where there are two.
+    pub sides: Vec<Side>,
 }
 
 impl Handed {
@@ -33,6 +43,11 @@ impl Handed {
             all.report(&self.own.map_or_else(|| self.by_software(of_each), |own| own.stamping(&self.place)));
         report.requested_ns = self.gap.filter(|_| !is_changed).map(|gap| gap.as_picos() as f64 / 1e3);
         (report.count > 0).then_some(report)
+    }
+
+    /// The gaps of one stream's frames as they were handed over.
+    pub fn of_stream(&self, gaps: &GapMeter) -> Option<GapReport> {
+        (gaps.count() > 0).then(|| gaps.clone().report(&self.by_software("")))
     }
 
     fn by_software(&self, of_each: &str) -> Stamping {
@@ -94,21 +109,35 @@ pub(super) fn findings(
     let is_changed = report.changes.iter().any(|change| matches!(change.what.as_str(), "rate" | "state"));
     let handed_over = handed.report(&senders, is_changed);
     // Where the port tells of each frame, those that it lost have failed, and are no part of what is missing.
-    let known = if handed.own.is_some() { senders.iter().map(|sender| sender.failed).sum() } else { 0 };
+    let failed: u64 = senders.iter().map(|sender| sender.failed).sum();
+    let known = if handed.own.is_some() { failed } else { 0 };
+    let mut sent = vec![StreamLedger::default(); handed.streams.len()];
+    let missed: u64 = senders.iter().map(|sender| sender.missed).sum();
+    for sender in &senders {
+        sent.iter_mut().zip(&sender.streams).for_each(|(all, one)| all.merge(one));
+    }
+    report.script = script(&senders);
+    report.tables.extend(sides::table(handed, &senders));
     for sender in senders {
         report.ports.push(sender.port);
         report.tables.extend(sender.tables);
         findings.notes.extend(sender.notes);
     }
-    let Some(arrived) = arrived else {
+    let Some(mut arrived) = arrived else {
         report.gaps = handed_over;
+        report.tables.extend(by_stream::tables(handed, (&sent, missed), None));
         return findings;
     };
-    report.ports.push(arrived.port);
-    if arrived.is_signed && arrived.never_left > 0 {
+    report.ports.push(std::mem::take(&mut arrived.port));
+    findings.notes.extend(ports::of_clocks(&report.ports));
+    arrived.report = split(arrived.report, &report.ports, known);
+    by_stream::losses(&sent, &mut arrived);
+    report.tables.extend(by_stream::tables(handed, (&sent, missed), Some(&arrived)));
+    let given_up = arrived.never_left.saturating_sub(failed);
+    if arrived.is_signed && given_up > 0 {
         findings.notes.push(format!(
             "{} never left: they were due when the load was changed, and are missed, not lost; incidents name their numbers",
-            if arrived.never_left == 1 { "1 frame".to_owned() } else { format!("{} frames", arrived.never_left) }
+            if given_up == 1 { "1 frame".to_owned() } else { format!("{given_up} frames") }
         ));
     }
     match arrived.gaps {
@@ -120,7 +149,8 @@ pub(super) fn findings(
         None => report.gaps = handed_over,
     }
     if arrived.is_signed || arrived.report.signed > 0 {
-        let received = split(arrived.report, &report.ports, known);
+        let received = arrived.report;
+        findings.notes.extend(handed.own.filter(|own| !own.is_exact()).map(|_| words::of_launches()));
         findings.notes.extend(words::of_waiting(&received, arrived.longest));
         findings.notes.extend(words::of_own_losses(&received));
         report.received = Some(received);
@@ -129,6 +159,21 @@ pub(super) fn findings(
         findings.labels.push(format!("receiving ended early: {failure}"));
     }
     findings
+}
+
+/// What the scripts of all threads have done together.
+fn script(senders: &[SenderReport]) -> Option<ScriptReport> {
+    let mut all = senders.iter().filter_map(|sender| sender.script.clone());
+    let first = all.next()?;
+    Some(all.fold(first, |mut sum, one| {
+        sum.calls += one.calls;
+        sum.frames += one.frames;
+        sum.time_ns += one.time_ns;
+        sum.longest_ns = sum.longest_ns.max(one.longest_ns);
+        sum.late += one.late;
+        sum.failed = sum.failed.or(one.failed);
+        sum
+    }))
 }
 
 /// Of what did not arrive, at most as much as this machine's own ports lost is their loss; the rest was lost on

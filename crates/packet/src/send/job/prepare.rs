@@ -1,20 +1,26 @@
 //! What must be known and open before a load can start: ports, hardware addresses, frames, their rate.
 
-use super::super::answer::{self, Answering};
+use super::super::answer::{self, Answering, Known};
 use super::super::departures::{Ends, Pattern};
 use super::super::machine::Crew;
-use super::super::source::{self, Recording};
-use super::super::{offload, words};
-use super::SendJob;
+use super::super::scripted::Scripted;
+use super::super::source::{self, Recording, Room};
+use super::super::tape::TapeSetup;
+use super::super::{offload, socket, streams, words};
+use super::{SendJob, sides};
 use crate::own_clock::{self, OwnClock};
 use crate::{PacketError, lists};
 use clock::priority::{self, Demand};
 use clock::{Clock, HostClock};
 use plan::Spin;
+use plan::packets::frames::FrameSource;
 use plan::packets::send::{Lengths, Pace, SendPlan};
-use port::{Address, Direction, FCS, Kind, Port, PortError, Wish};
+use plan::packets::split::SplitPlan;
+use port::{About, Address, Direction, FCS, Port, PortError, PortKind, Wish};
+use std::path::Path;
 use std::sync::Arc;
 use wire::Template;
+use wire::template::{Mac, Spec};
 
 impl SendJob {
     /// Opens ports, finds out addresses and makes frames. Nothing of the load is sent; a question for a
@@ -41,43 +47,93 @@ impl SendJob {
         open: impl FnOnce(&SendPlan, &Template, Spin) -> Result<Vec<Box<dyn Port>>, PacketError>,
     ) -> Result<Self, PacketError> {
         check_cpus(&plan)?;
-        let recording = match &plan.pace {
-            Pace::Replay { file, .. } => Some(Recording::read(file)?),
-            _ => None,
+        let room = Room::of(&plan);
+        let (file, has_times) = recorded(&plan);
+        let mut recording = file.map(|file| Recording::read(file, room)).transpose()?;
+        let mut notes =
+            recording.as_ref().map_or_else(Vec::new, |recording| words::of_recording(recording, has_times));
+        let has_tape = recording.as_ref().is_some_and(|recording| !recording.is_whole);
+        let tape = file.filter(|_| has_tape).map(|file| tape_of(&plan, file, room)).transpose()?;
+        let mut sides = Vec::new();
+        if let (Some(split), Some(recording)) = (&plan.split, &mut recording) {
+            sides = sides::of(&plan, split, recording, tape.as_ref())?;
+        }
+        let (mut template, mut spec) = match &mut recording {
+            Some(recording) => (source::taken(&plan, recording)?, None),
+            None => made(&plan, |_| (None, None))?,
         };
-        let mut notes = recording.as_ref().map_or_else(Vec::new, words::of_recording);
-        let (mut template, mut spec) = source::look(&plan, recording.as_ref(), &mut notes, |_| (None, None))?;
-        let mut crowded =
-            Crew::here(plan.queues, u32::from(plan.receive.is_some()), plan.cpus.len()).crowded();
+        let threads = plan.queues + u32::from(plan.split.is_some());
+        let mut crowded = Crew::here(threads, u32::from(plan.receive.is_some()), plan.cpus.len()).crowded();
         let mut spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
         let mut ports = open(&plan, &template, spin)?;
         let about = ports[0].about().clone();
+        socket::check(&plan.look, source::counts_bits(&plan), &about)?;
         let own = ports[0].own_time()?.map(|own| OwnClock::new(&own, clock.now()));
         if own.is_some() {
             // The port keeps the times.
             (spin, crowded) = (Spin::Never, None);
         }
-        if let Some((length, longest)) = source::too_long(&template, &about) {
-            return Err(too_long(&plan.lengths, &about.name, length, longest));
+        if let Some(split) = &plan.split {
+            ports.push(open_servers(&plan, split, &template, spin)?);
+            if own.is_some()
+                || ports.iter_mut().any(|port| port.offload().is_some())
+                || ports[1].own_time()?.is_some()
+            {
+                let why = "both ports must send frames at this program's times; take packet: or xdp:";
+                return Err(PacketError::Wrong(format!("--servers: {why}")));
+            }
         }
+        let looks: Vec<&Template> = match sides.is_empty() {
+            true => vec![&template],
+            false => sides.iter().map(|side| &*side.template).collect(),
+        };
+        for (look, port) in looks.into_iter().zip(&ports) {
+            let about = port.about();
+            if let Some((length, longest)) = source::too_long(look, about) {
+                return Err(too_long(&plan.lengths, &about.name, length, longest));
+            }
+        }
+        let mut known = Known::default();
         if spec.is_some() {
-            let found = answer::addresses(&plan, &about, clock)?;
+            let found = answer::addresses(&plan.look, &about, clock, &mut known, "--dst-mac (-m)")?;
             let macs = |stream: usize| (found.source, found.destinations.get(stream).copied().flatten());
-            (template, spec) = source::look(&plan, None, &mut notes, macs)?;
+            (template, spec) = made(&plan, macs)?;
             notes.extend(found.notes);
         }
+        let mut choices = Vec::new();
         let line_bps = plan.line_bps.or(about.speed_bps);
         let wrong = |problem: String| PacketError::Wrong(format!("--rate: {problem}"));
         let rate = source::rate(&plan.pace, &template, line_bps).map_err(wrong)?;
         let pattern = source::pattern(&plan, rate, recording.as_ref())?;
+        let streams = spec.as_ref().map(|spec| source::streams(&plan, spec, line_bps)).transpose()?;
+        let streams = streams.unwrap_or_default();
+        spec.as_ref().map_or(Ok(()), |spec| streams::check(&plan, spec, &streams))?;
+        if !streams.is_empty() && (own.is_some() || ports[0].offload().is_some()) {
+            let why = "can time only one load; send several streams from packet: or xdp:";
+            return Err(PacketError::Wrong(format!("{} {why}", plan.port)));
+        }
         let once = match (&plan.pace, &pattern) {
             (Pace::Replay { .. }, Some(Pattern::Cycle(cycle))) => Some(cycle.len()),
             _ => None,
         };
-        let frames = plan.frames.or(once.filter(|_| plan.duration.is_none()));
+        if tape.is_some() {
+            let why = "cannot send a recording that is read while it is sent";
+            if own.is_some() || ports[0].offload().is_some() {
+                let name = &plan.port;
+                return Err(PacketError::Wrong(format!(
+                    "{name} {why}; give a larger --read-ahead, or take packet:"
+                )));
+            }
+            choices.push(words::of_tape(room.bytes()));
+        }
+        let played = match plan.loops {
+            Some(loops) => once.map(|once| once.saturating_mul(loops)),
+            None => once.filter(|_| plan.duration.is_none()),
+        };
+        let frames = plan.frames.or(played);
         if plan.queues > 1
             && let Some(port) = &plan.receive
-            && port.parse::<Address>()?.innermost().kind() == Kind::Mem
+            && port.parse::<Address>()?.innermost().kind() == PortKind::Mem
         {
             let what = format!(
                 "--queues: --receive reads one queue of {port}, and frames of the others would seem lost"
@@ -98,11 +154,15 @@ impl SendJob {
             offload.prepare(&template).map_err(|error| in_sizes(&plan.lengths, error))?;
             offload::check(&plan, pattern.as_ref(), template.is_signed())?;
         }
+        let port_has_frames = own.is_some() || ports[0].offload().is_some();
+        let scripts = scripts(&plan, &about, &template, port_has_frames, tape.is_some())?;
         let demand = Demand {
-            threads: plan.queues,
-            spins: spin != Spin::Never && pattern.is_some(),
+            threads,
+            spins: spin != Spin::Never
+                && (pattern.is_some() || !streams.is_empty() || tape.is_some() && has_times),
             // Each thread has every n-th departure.
-            gap: pattern.as_ref().and_then(Pattern::gap).map(|gap| gap.saturating_mul(plan.queues.into())),
+            gap: streams::waiting_gap(pattern.as_ref(), &streams)
+                .map(|gap| gap.saturating_mul(plan.queues.into())),
         };
         let priority = priority::grant(plan.priority, &demand);
         Ok(Self {
@@ -114,8 +174,14 @@ impl SendJob {
             ports,
             receiver,
             answering,
+            scripts,
             spec,
+            known,
+            sides,
+            tape,
+            choices,
             pattern,
+            streams,
             rate,
             line_bps,
             spin,
@@ -127,14 +193,80 @@ impl SendJob {
     }
 }
 
-/// One port for each queue.
-fn open(
+/// The script, read once for each queue.
+fn scripts(
     plan: &SendPlan,
-    address: &Address,
+    about: &About,
     template: &Template,
-    spin: Spin,
-) -> Result<Vec<Box<dyn Port>>, PacketError> {
-    let wish = |queue| Wish {
+    port_has_frames: bool,
+    is_read_meanwhile: bool,
+) -> Result<Vec<Scripted>, PacketError> {
+    let Some(script) = &plan.script else { return Ok(Vec::new()) };
+    let wrong = |problem: String| PacketError::Wrong(format!("--script: {problem}"));
+    if port_has_frames {
+        let why = "makes or times frames by itself, where no script runs; send them from packet: or xdp:";
+        return Err(wrong(format!("{} {why}", plan.port)));
+    }
+    if plan.split.is_some() {
+        return Err(wrong("finishes the frames of one port; omit --servers".into()));
+    }
+    if is_read_meanwhile {
+        let why = "needs the whole recording, which is larger than --read-ahead; give a larger --read-ahead";
+        return Err(wrong(why.into()));
+    }
+    if let Some(why) = socket::refuses_scripts(about) {
+        return Err(wrong(why));
+    }
+    let (longest, seed) = (about.longest.max(template.longest()), plan.look.seed());
+    let fixed = source::counts_bits(plan);
+    (0..plan.queues)
+        .map(|queue| Scripted::load(script, longest, queue, plan.queues, seed, fixed).map_err(wrong))
+        .collect()
+}
+
+/// The file that frames are taken from, and whether their times are, too.
+fn recorded(plan: &SendPlan) -> (Option<&Path>, bool) {
+    match (&plan.pace, plan.look.source()) {
+        (Pace::Replay { file, .. }, _) => (Some(file), true),
+        (_, FrameSource::Taken { file, .. }) => (Some(file), false),
+        (_, FrameSource::Made { .. }) => (None, false),
+    }
+}
+
+fn made(
+    plan: &SendPlan,
+    macs: impl FnMut(usize) -> (Option<Mac>, Option<Mac>),
+) -> Result<(Template, Option<Spec>), PacketError> {
+    let made = source::made(plan, macs)?;
+    made.map(|(template, spec)| (template, Some(spec)))
+        .ok_or_else(|| PacketError::Wrong("frames of a file were not read".to_owned()))
+}
+
+/// How a recording is read while it is sent.
+fn tape_of(plan: &SendPlan, file: &Path, room: Room) -> Result<TapeSetup, PacketError> {
+    if plan.queues > 1 {
+        return Err(PacketError::Wrong(format!(
+            "--queues: {} is larger than --read-ahead, and several threads cannot read it while they send; give a larger \
+             --read-ahead, or one queue",
+            file.display()
+        )));
+    }
+    let (speed, loops) = match &plan.pace {
+        // As often as it takes, where something else ends the run.
+        Pace::Replay { speed, .. } if plan.frames.is_some() => (Some(*speed), None),
+        Pace::Replay { speed, .. } => {
+            let once = plan.duration.is_none().then_some(1);
+            (Some(*speed), plan.loops.or(once))
+        }
+        _ => (None, None),
+    };
+    let (file, changes) = (file.to_owned(), source::changes(plan));
+    let (side, frames) = (None, None);
+    Ok(TapeSetup { file, changes, speed, loops, side, frames, window_bytes: room.bytes() / 4 * 3 })
+}
+
+fn wish(plan: &SendPlan, template: &Template, spin: Spin, queue: u32) -> Wish {
+    Wish {
         queue,
         queues: plan.queues,
         direction: Direction::Transmit,
@@ -144,7 +276,32 @@ fn open(
         // Where nothing has a due time, nobody spins for one.
         busy: spin != Spin::Never && !matches!(plan.pace, Pace::Max),
         ..Wish::default()
-    };
+    }
+}
+
+/// The port of the servers.
+fn open_servers(
+    plan: &SendPlan,
+    split: &SplitPlan,
+    template: &Template,
+    spin: Spin,
+) -> Result<Box<dyn Port>, PacketError> {
+    let port = port::open(&split.servers.parse()?, &wish(plan, template, spin, 0))
+        .map_err(|error| in_sizes(&plan.lengths, error))?;
+    match port.about().can.transmit {
+        true => Ok(port),
+        false => Err(PortError::Unable { port: port.about().name.clone(), what: "transmit" }.into()),
+    }
+}
+
+/// One port for each queue.
+fn open(
+    plan: &SendPlan,
+    address: &Address,
+    template: &Template,
+    spin: Spin,
+) -> Result<Vec<Box<dyn Port>>, PacketError> {
+    let wish = |queue| wish(plan, template, spin, queue);
     let ports: Result<Vec<_>, PortError> =
         (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
     let ports = ports.map_err(|error| in_sizes(&plan.lengths, error))?;

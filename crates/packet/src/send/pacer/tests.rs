@@ -1,7 +1,8 @@
 use super::super::ledger::Ledger;
 use super::super::outlet::Looks;
 use super::*;
-use crate::Control;
+use crate::JobControl;
+use crate::send::departures::Departures;
 use crate::send::departures::{Cycle, Ends, Pattern};
 use clock::Clock;
 use port::{Abilities, About, Counters, Frame, Slot};
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Miss;
 use units::{Bytes, Cause, EngineCounters, Event, Fate, Outcome, Phase, Rate, Record};
 use wire::Template;
+use wire::template::Changes;
 
 /// A clock that goes on by 20 ns with each look, and jumps when it is slept by. All who share it see the same
 /// time.
@@ -58,6 +60,8 @@ struct Toy {
     tricks: HashMap<u64, Trick>,
     takes: bool,
     left: Arc<Mutex<Vec<Vec<Instant>>>>,
+    /// Numbers in signatures.
+    numbers: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Port for Toy {
@@ -94,6 +98,8 @@ impl Port for Toy {
             let mut slot =
                 Slot { data: &mut self.room, length: 0, launch: port::Stamp::NONE, mark: &mut self.mark };
             write(&mut slot);
+            let signed = wire::Signature::read(&slot.data[ETHERNET..]);
+            self.numbers.lock().unwrap().extend(signed.map(|signature| signature.seq));
             self.counters.sent += 1;
             self.counters.sent_bytes += slot.length as u64;
             left.push(self.timer.now());
@@ -148,8 +154,9 @@ struct Run {
     tricks: HashMap<u64, Trick>,
     takes: bool,
     relative: bool,
+    signed: bool,
     spin: Spin,
-    control: Arc<Control>,
+    control: Arc<JobControl>,
 }
 
 struct Outcomes {
@@ -157,9 +164,12 @@ struct Outcomes {
     missed: HashMap<&'static str, u64>,
     counters: EngineCounters,
     calls: Vec<Vec<Instant>>,
-    control: Arc<Control>,
+    numbers: Vec<u64>,
+    control: Arc<JobControl>,
 }
 
+/// Where the payload of the frames begins.
+const ETHERNET: usize = 14;
 const ORIGIN: Instant = Instant::from_picos(1_000_000_000_000);
 
 impl Run {
@@ -170,8 +180,9 @@ impl Run {
             tricks: HashMap::new(),
             takes: true,
             relative: false,
+            signed: false,
             spin: Spin::Auto,
-            control: Arc::new(Control::default()),
+            control: Arc::new(JobControl::default()),
         }
     }
 
@@ -182,6 +193,7 @@ impl Run {
 
     fn go(self) -> Outcomes {
         let (timer, left, kept) = (Fake::default(), Arc::new(Mutex::new(Vec::new())), Kept::default());
+        let numbers = Arc::new(Mutex::new(Vec::new()));
         timer.sleep_until(ORIGIN.saturating_sub(Picos::from_millis(1)));
         let can = Abilities { transmit: true, batch: 64, ..Abilities::default() };
         let about = About { name: "toy:toy0".to_owned(), can, longest: 1_514, ..About::default() };
@@ -194,14 +206,16 @@ impl Run {
             tricks: self.tricks,
             takes: self.takes,
             left: left.clone(),
+            numbers: numbers.clone(),
         };
-        let template = Template::from_frames(vec![vec![0; 60]]).unwrap();
+        let changes = Changes { sign: self.signed, ..Changes::default() };
+        let template = Template::from_frames_with(vec![vec![0; 60]], &changes).unwrap();
         let ledger = Ledger::new(Box::new(kept.clone()));
         let (port, looks) = (Box::new(port), Looks::new(Arc::new(template)));
         let context = SenderContext::unwatched(port, looks, self.control.clone(), ledger);
         let setup = PacerSetup {
             timer,
-            departures: Departures::new(self.pattern, self.ends, ORIGIN, Share::WHOLE),
+            departures: Departures::new(self.pattern, self.ends, ORIGIN, Share::WHOLE).into(),
             end: self.ends.after.map_or(Instant::FAR, |after| ORIGIN + after),
             spin: self.spin,
             relative: self.relative,
@@ -210,7 +224,8 @@ impl Run {
         Pacer::new(context, setup).run();
         let (events, missed, counters) = kept.0.lock().unwrap().clone();
         let calls = left.lock().unwrap().clone();
-        Outcomes { events, missed, counters, calls, control: self.control }
+        let numbers = numbers.lock().unwrap().clone();
+        Outcomes { events, missed, counters, calls, numbers, control: self.control }
     }
 }
 
@@ -359,6 +374,26 @@ fn a_load_that_is_behind_is_slow_once_it_is_set_so() {
     let actions = [(100, Action::Pause), (200, Action::Resume), (200, slow)];
     let (after, _) = behind_then(&actions, 115);
     assert!((95..=101).contains(&after), "{after}");
+}
+
+/// Where a receiver in another program sees a number missing, a frame was lost.
+#[test]
+fn what_is_given_up_has_no_number() {
+    let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();
+    let run = Run { tricks, signed: true, ..Run::of(5_000_000, 300) };
+    let slow = Action::Rate(Rate::per_second(1_000).unwrap());
+    let ask = |action, millis: u64| run.control.change(action, ORIGIN + Picos::from_millis(millis)).unwrap();
+    let (paused, resumed, slowed) = (ask(Action::Pause, 50), ask(Action::Resume, 100), ask(slow, 100));
+    let run = run.go();
+    run.adds_up();
+    assert!(run.missed.values().sum::<u64>() > 480_000, "{:?}", run.missed);
+    let left = run.with(SENT) as u64;
+    assert!(run.numbers.iter().copied().eq(0..left), "{left}");
+    // The first number behind each change, as the result tells it: all after the pause left from 150 ms on.
+    let before =
+        run.events.iter().filter(|event| event.due < ORIGIN + Picos::from_millis(150)).count() as u64;
+    let firsts = [paused, resumed, slowed].map(|change| run.control.first_of(&change));
+    assert_eq!(firsts, [Some(before); 3]);
 }
 
 #[test]

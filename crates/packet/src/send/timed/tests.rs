@@ -1,7 +1,7 @@
 use super::super::ledger::Ledger;
 use super::super::outlet::Looks;
 use super::*;
-use crate::Control;
+use crate::JobControl;
 use crate::keeper::{BEGIN_NS, Keeper, TICK_NS, own};
 use crate::send::departures::{Ends, Pattern};
 use schedule::Share;
@@ -39,6 +39,7 @@ struct Run {
     dies_at: u64,
     is_down_at: u64,
     interrupted_at: u64,
+    misses_from: u64,
 }
 
 /// The instant that stands for the port's time at the start.
@@ -53,16 +54,24 @@ fn even(rate: Rate, frames: u64) -> When {
 impl Run {
     fn new(when: When) -> Self {
         let never = u64::MAX;
-        Self { when, room: 8, loses_every: 0, dies_at: never, is_down_at: never, interrupted_at: never }
+        Self {
+            when,
+            room: 8,
+            loses_every: 0,
+            dies_at: never,
+            is_down_at: never,
+            interrupted_at: never,
+            misses_from: never,
+        }
     }
 
     /// What was recorded, when frames were to leave, and the ledger's control.
-    fn go(self) -> (All, Vec<u64>, Arc<Control>) {
-        let (control, launches, kept) = (Arc::new(Control::default()), Arc::default(), Kept::default());
+    fn go(self) -> (All, Vec<u64>, Arc<JobControl>) {
+        let (control, launches, kept) = (Arc::new(JobControl::default()), Arc::default(), Kept::default());
         let mut port = Keeper::new(control.clone());
         (port.room, port.loses_every) = (self.room, self.loses_every);
         (port.dies_at, port.interrupted_at) = (self.dies_at, self.interrupted_at);
-        port.is_down_at = self.is_down_at;
+        (port.is_down_at, port.misses_from) = (self.is_down_at, self.misses_from);
         port.launches = Arc::clone(&launches);
         let looks = Looks::new(Arc::new(Template::from_frames(vec![vec![0; 60]]).unwrap()));
         let ledger = Ledger::new(Box::new(kept.clone()));
@@ -146,6 +155,20 @@ fn what_left_while_the_wire_had_no_link_has_failed() {
     let outcomes: Vec<Outcome> = events.iter().map(|event| event.outcome).collect();
     let expected = [vec![SENT; 20], vec![Outcome::Failed(Cause::LinkDown); 30]].concat();
     assert_eq!(outcomes, expected);
+}
+
+#[test]
+fn what_was_too_late_for_its_launch_time_has_failed_at_its_own_departure() {
+    let mut run = Run::new(even(Rate::per_second(1_000).unwrap(), 50));
+    (run.misses_from, run.loses_every) = (20, 10);
+    let ((events, missed, counters, untold), _, control) = run.go();
+    assert_eq!((control.halt(), missed.len(), counters.offered), (Halt::No, 0, 50));
+    let failed: Vec<u64> =
+        events.iter().filter(|event| event.outcome != SENT).map(|event| event.seq).collect();
+    // Of the two that nobody told of, none is taken for one that was dropped behind it.
+    assert_eq!((failed, untold), ((20..50).collect(), 2));
+    let late = events.iter().filter(|event| event.outcome == Outcome::Failed(Cause::PortLate)).count();
+    assert_eq!(late, 30);
 }
 
 #[test]

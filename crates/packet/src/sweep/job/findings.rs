@@ -1,7 +1,7 @@
 //! What a sweep has to tell at its end.
 
-use super::super::search::{End, Found};
-use super::super::{tables, trial};
+use super::super::search::{End, GoalFindings};
+use super::super::{recovery, reset, tables, trial};
 use super::work::{Sweep, SweepSettings};
 use crate::job::Findings;
 use crate::ports;
@@ -26,16 +26,23 @@ impl Sweep {
 
     pub fn findings(mut self) -> Findings {
         let SweepSettings { plan, goals, line_bps, .. } = &self.job;
-        let mut tables = vec![tables::sizes(&self.found, goals, *line_bps, plan.repetitions)];
+        let mut tables = vec![tables::sizes(&self.found, goals, *line_bps, plan)];
         tables.extend(tables::latencies(&self.found));
-        tables.extend(tables::losses(&self.found));
+        tables.extend(tables::losses(&self.found, *line_bps));
         tables.extend(tables::bursts(&self.found));
+        tables.extend(recovery::recoveries(&self.found));
+        tables.extend(reset::resets(&self.resets));
         tables.push(tables::trials(&self.trials));
         let mut notes = std::mem::take(&mut self.notes);
-        notes.push(format!("{} trials in {} searches", self.trials.len(), self.searches));
+        let (trials, searches) = (self.trials.len(), self.searches);
+        notes.push(format!(
+            "trials: {trials}, in {searches} {}",
+            if searches == 1 { "search" } else { "searches" }
+        ));
         if self.repeated > 0 {
             notes.push(format!(
-                "{} trials do not count and were made again, or at a lower load: the generator or the receiver fell short, or frames left in bursts",
+                "trials made again, or at a lower load: {}, which do not count, as the generator or the receiver fell \
+                 short, or frames left in bursts",
                 self.repeated
             ));
         }
@@ -52,13 +59,17 @@ impl Sweep {
             .flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
         notes.extend(limited.filter_map(|(size, found)| reached(size, found)));
         notes.extend(self.waited());
+        notes.extend(self.resets.iter().enumerate().map(|(index, reset)| reset.statement(index + 1)));
         let report = |role, port: &mut dyn Port| ports::counted(ports::report_of(role, port.about()), port);
-        let ports = vec![report("out", &mut self.bench.send), report("in", &mut *self.bench.receive)];
+        let mut ports = Vec::new();
+        for way in &mut self.bench.ways {
+            ports.extend([report("out", &mut way.send), report("in", &mut *way.receive)]);
+        }
         Findings {
             report: PacketReport {
                 ports,
                 tables,
-                changes: self.bench.control.changes(),
+                changes: self.bench.control.conclude(),
                 ..PacketReport::default()
             },
             notes,
@@ -70,7 +81,7 @@ impl Sweep {
 }
 
 /// A sentence where the generator was the limit.
-fn reached(size: u32, found: &Found) -> Option<String> {
+fn reached(size: u32, found: &GoalFindings) -> Option<String> {
     let name = &found.goal.name;
     match found.end {
         End::Generator(reached) => Some(format!(

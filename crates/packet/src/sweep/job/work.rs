@@ -5,12 +5,12 @@ use super::super::bench::{Bench, Burst, Made};
 use super::super::bursts::BurstSearch;
 use super::super::goal::{Goal, Limits};
 use super::super::load::Load;
-use super::super::search::{End, Found, Search};
+use super::super::reset::Reset;
+use super::super::search::{End, GoalFindings, Search};
 use super::super::tables::{Bursts, Latency, Loss, SizeFound, TrialRow};
 use super::super::trial::{Judged, TrialOrder, Void};
 use super::SweepJob;
-use crate::pace::shared::Shared;
-use crate::{Control, PacketError};
+use crate::{JobControl, PacketError};
 use clock::Clock;
 use hdrhistogram::Histogram;
 use plan::packets::sweep::SweepPlan;
@@ -39,7 +39,7 @@ const NAP: Picos = Picos::from_millis(50);
 pub struct Sweep {
     pub job: SweepSettings,
     pub bench: Bench,
-    tell: Tell,
+    pub tell: Tell,
     pub found: Vec<SizeFound>,
     pub trials: Vec<TrialRow>,
     pub searches: u64,
@@ -50,18 +50,22 @@ pub struct Sweep {
     pub others: u64,
     pub repeated: usize,
     pub doubtful: usize,
+    pub resets: Vec<Reset>,
     pub notes: Vec<String>,
 }
+
+/// Frames of one size, for each direction.
+pub type Looks = Arc<[Arc<Template>]>;
 
 pub struct SweepSettings {
     pub plan: SweepPlan,
     pub goals: Vec<Goal>,
-    pub templates: Vec<(u32, Arc<Template>, Limits)>,
+    pub templates: Vec<(u32, Looks, Limits)>,
     pub line_bps: Option<u64>,
 }
 
 /// What the recorder is told.
-struct Tell {
+pub struct Tell {
     record: Box<dyn Record + Send>,
     counters: EngineCounters,
     /// Of the trial that goes on.
@@ -71,7 +75,7 @@ struct Tell {
 
 impl Tell {
     /// So many frames of this trial have left by `now`.
-    fn watch(&mut self, sent: u64, now: Instant) {
+    pub fn watch(&mut self, sent: u64, now: Instant) {
         let new = sent.saturating_sub(self.told);
         self.told = self.told.max(sent);
         if new > 0 {
@@ -85,25 +89,21 @@ impl Tell {
     }
 
     /// The next trial, of frames with so many bytes.
-    fn begin(&mut self, bytes: u64) {
+    pub fn begin(&mut self, bytes: u64) {
         (self.told, self.bytes) = (0, bytes);
     }
 }
 
 impl Sweep {
-    pub fn new(job: SweepJob, control: Arc<Control>, record: Box<dyn Record + Send>) -> Self {
+    pub fn new(job: SweepJob, control: Arc<JobControl>, record: Box<dyn Record + Send>) -> Self {
         let goals = job.goals();
-        let templates = job
-            .templates
-            .iter()
-            .map(|(size, template)| (*size, template.clone(), job.limits(*size)))
-            .collect();
+        let templates =
+            job.templates.iter().map(|(size, looks)| (*size, looks.clone(), job.limits(*size))).collect();
         let tell = Tell { record, counters: EngineCounters::default(), told: 0, bytes: 0 };
         let bench = Bench {
             clock: job.clock,
             control,
-            send: Shared::both(job.send).0,
-            receive: job.receive,
+            ways: job.ways,
             drain: job.plan.drain,
             cpus: job.plan.cpus.clone(),
             own: job.own,
@@ -123,16 +123,17 @@ impl Sweep {
             others: 0,
             repeated: 0,
             doubtful: 0,
+            resets: Vec::new(),
             notes: Vec::new(),
         }
     }
 
-    fn stops(&self) -> bool {
+    pub fn stops(&self) -> bool {
         self.bench.control.stops()
     }
 
     pub fn run(&mut self) -> Result<(), PacketError> {
-        for (size, template, limits) in self.job.templates.clone() {
+        for (size, looks, limits) in self.job.templates.clone() {
             self.bench.teach();
             let goals = vec![Vec::new(); self.job.goals.len()];
             self.found.push(SizeFound { size, goals, ..SizeFound::default() });
@@ -140,16 +141,17 @@ impl Sweep {
                 if self.stops() {
                     return Ok(());
                 }
-                self.search(size, &template, limits)?;
+                self.search(size, &looks, limits)?;
             }
-            self.latencies(size, &template)?;
-            self.losses(size, &template, limits)?;
-            self.bursts(size, &template, limits)?;
+            self.latencies(size, &looks)?;
+            self.losses(size, &looks, limits)?;
+            self.bursts(size, &looks, limits)?;
+            self.recoveries(size, &looks, limits)?;
         }
-        Ok(())
+        self.reset_all()
     }
 
-    fn here(&mut self) -> &mut SizeFound {
+    pub fn here(&mut self) -> &mut SizeFound {
         self.found.last_mut().expect("a size is at work")
     }
 
@@ -157,23 +159,32 @@ impl Sweep {
         &mut self,
         size: u32,
         order: TrialOrder,
-        template: &Arc<Template>,
+        looks: &Looks,
         purpose: &str,
-    ) -> Result<(Made, Histogram<u64>), PacketError> {
-        self.rest();
+    ) -> Result<(Made, Vec<Histogram<u64>>), PacketError> {
+        self.begin_trial(size);
         let tell = &mut self.tell;
-        tell.begin(u64::from(size) - FCS as u64);
-        let (made, times) = self.bench.trial(order, template, &mut |sent, now| tell.watch(sent, now))?;
+        let (made, times) = self.bench.trial(order, looks, &mut |sent, now| tell.watch(sent, now))?;
+        self.keep(size, order.length, &made, purpose);
+        Ok((made, times))
+    }
+
+    /// The target has rested, and the recorder knows of the next trial.
+    pub fn begin_trial(&mut self, size: u32) {
+        self.rest();
+        self.tell.begin(u64::from(size) - FCS as u64);
+    }
+
+    /// A row for the table of all trials.
+    pub fn keep(&mut self, size: u32, length: Picos, made: &Made, purpose: &str) {
         let judged = made.trial.void().map_or(Judged::Counts, Judged::Not);
-        let (purpose, length) = (purpose.to_owned(), order.length);
         if made.stragglers > 0
             && let Some(before) = self.trials.last_mut().filter(|before| before.made.trial.is_lossy())
         {
             before.judged = Judged::Not(Void::Stragglers);
         }
-        let row = TrialRow { size, purpose, length, made: made.clone(), judged };
-        self.trials.push(row);
-        Ok((made, times))
+        let purpose = purpose.to_owned();
+        self.trials.push(TrialRow { size, purpose, length, made: made.clone(), judged });
     }
 
     /// Lets the target come to rest between two trials, where that is asked for.
@@ -188,19 +199,26 @@ impl Sweep {
         }
     }
 
-    /// A trial that this machine's own ends spoil is made again, and the last of them is taken as it is: its
-    /// judgement says so.
     fn judged_trial(
         &mut self,
         size: u32,
         order: TrialOrder,
-        template: &Arc<Template>,
+        looks: &Looks,
         purpose: &str,
-    ) -> Result<(Made, Histogram<u64>, Judged), PacketError> {
+    ) -> Result<(Made, Vec<Histogram<u64>>, Judged), PacketError> {
+        self.judged(|sweep| sweep.trial(size, order, looks, purpose))
+    }
+
+    /// A trial that this machine's own ends spoil is made again, and the last of them is taken as it is: its
+    /// judgement says so.
+    pub fn judged<T>(
+        &mut self,
+        mut trial: impl FnMut(&mut Self) -> Result<(Made, T), PacketError>,
+    ) -> Result<(Made, T, Judged), PacketError> {
         self.others += 1;
         let mut tries = 0;
         loop {
-            let (made, times) = self.trial(size, order, template, purpose)?;
+            let (made, times) = trial(self)?;
             let void = made.trial.void().or_else(|| made.trial.is_uneven().then_some(Void::Uneven));
             tries += 1;
             match void {
@@ -228,11 +246,11 @@ impl Sweep {
         }
     }
 
-    fn search(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
+    fn search(&mut self, size: u32, looks: &Looks, limits: Limits) -> Result<(), PacketError> {
         let mut search = Search::new(self.job.goals.clone(), limits, MOST_TRIALS);
         while let Some(order) = search.next_trial() {
             let purpose = search.goal().map_or_else(String::new, |goal| goal.name.clone());
-            let (made, _) = self.trial(size, order, template, &purpose)?;
+            let (made, _) = self.trial(size, order, looks, &purpose)?;
             if made.stragglers > 0 {
                 search.take_back();
             }
@@ -259,24 +277,27 @@ impl Sweep {
 
     /// The load of the first goal that was found, for latencies and bursts.
     fn ndr(&mut self) -> Option<Load> {
-        let all: Vec<f64> = self.here().goals.first()?.iter().filter_map(of_lower).collect();
-        stats::students::Mean::of(&all).map(|mean| Load::per_second(mean.mean))
+        throughput(self.here())
     }
 
-    fn latencies(&mut self, size: u32, template: &Arc<Template>) -> Result<(), PacketError> {
+    fn latencies(&mut self, size: u32, looks: &Looks) -> Result<(), PacketError> {
         let Some(ndr) = self.ndr().filter(|_| self.job.plan.latency) else { return Ok(()) };
         for share in self.job.plan.latency_at.clone() {
             let order = TrialOrder { load: ndr.times(share.as_f64()), length: self.job.plan.latency_time };
-            let mut latency = Latency::new(share.as_f64(), order.load.as_per_second());
+            let load = order.load.as_per_second();
+            let new = |way| Latency::new(way, share.as_f64(), load);
+            let mut latencies: Vec<Latency> = (0..looks.len()).map(new).collect();
             for _ in 0..self.job.plan.latency_trials {
                 if self.stops() {
                     break;
                 }
-                let (made, times, judged) = self.judged_trial(size, order, template, "latency")?;
-                latency.add(&made, &times, judged);
+                let (made, times, judged) = self.judged_trial(size, order, looks, "latency")?;
+                for (latency, (made, times)) in latencies.iter_mut().zip(made.ways.iter().zip(&times)) {
+                    latency.add(made, times, judged);
+                }
             }
-            latency.one_way_ns = arrivals::spread(&latency.times);
-            if latency.trials > 0 {
+            for mut latency in latencies.into_iter().filter(|latency| latency.trials > 0) {
+                latency.one_way_ns = arrivals::spread(&latency.times);
                 self.here().latency.push(latency);
             }
         }
@@ -284,7 +305,7 @@ impl Sweep {
     }
 
     /// RFC 2544 §26.3: the loss at the highest load and below it, until two trials in a row lose nothing.
-    fn losses(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
+    fn losses(&mut self, size: u32, looks: &Looks, limits: Limits) -> Result<(), PacketError> {
         if !self.job.plan.frame_loss {
             return Ok(());
         }
@@ -295,26 +316,29 @@ impl Sweep {
             }
             let share = f64::from(step) / f64::from(LOSS_STEPS);
             let order = TrialOrder { load: limits.max.times(share), length: self.job.plan.trial };
-            let (made, _, judged) = self.judged_trial(size, order, template, "loss")?;
-            let (lost, ours) = made.trial.losses();
-            let is_valid = !matches!(judged, Judged::Not(_));
-            without = if lost + ours == 0 && is_valid { without + 1 } else { 0 };
-            let loss = Loss {
-                share,
-                frames_per_second: order.load.as_per_second(),
-                sent: made.trial.sent,
-                // Of a trial that does not count, nothing is said of the target.
-                ratio: is_valid.then(|| made.trial.loss()),
-                lost,
-                lost_here: ours,
-                judged,
-            };
-            self.here().losses.push(loss);
+            let (made, _, judged) = self.judged_trial(size, order, looks, "loss")?;
+            let is_valid = judged.is_of_use();
+            without = if !made.trial.is_lossy() && is_valid { without + 1 } else { 0 };
+            for (way, made) in made.ways.iter().enumerate() {
+                let (lost, lost_here) = made.trial.losses();
+                let loss = Loss {
+                    way,
+                    share,
+                    frames_per_second: order.load.as_per_second(),
+                    sent: made.trial.sent,
+                    // Of a trial that does not count, nothing is said of the target.
+                    ratio: is_valid.then(|| made.trial.loss()),
+                    lost,
+                    lost_here,
+                    judged,
+                };
+                self.here().losses.push(loss);
+            }
         }
         Ok(())
     }
 
-    fn bursts(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
+    fn bursts(&mut self, size: u32, looks: &Looks, limits: Limits) -> Result<(), PacketError> {
         let most = limits.max.frames_in(LONGEST_BURST).clamp(1, 4_000_000);
         let mut bursts = Bursts::default();
         let (mut sent, mut seconds) = (0.0, 0.0);
@@ -327,8 +351,9 @@ impl Sweep {
                 if self.stops() {
                     return Ok(());
                 }
-                let burst = self.burst(size, frames, template)?;
-                (sent, seconds) = (sent + burst.sent as f64, seconds + burst.took.as_secs_f64());
+                let burst = self.burst(size, frames, looks)?;
+                let of_each = burst.sent as f64 / looks.len() as f64;
+                (sent, seconds) = (sent + of_each, seconds + burst.took.as_secs_f64());
                 let (void, is_lossy) = (burst.void(), burst.received < burst.sent);
                 // This machine's own loss is none of the target's: nothing as long can be judged, shorter ones
                 // can.
@@ -355,25 +380,30 @@ impl Sweep {
     }
 
     /// One burst; again where this machine's own ends fell short.
-    fn burst(&mut self, size: u32, frames: u64, template: &Arc<Template>) -> Result<Burst, PacketError> {
+    fn burst(&mut self, size: u32, frames: u64, looks: &Looks) -> Result<Burst, PacketError> {
         for _ in 1..TRIES {
-            let burst = self.burst_once(size, frames, template)?;
+            let burst = self.burst_once(size, frames, looks)?;
             if burst.void().is_none() || self.stops() {
                 return Ok(burst);
             }
             self.repeated += 1;
         }
-        self.burst_once(size, frames, template)
+        self.burst_once(size, frames, looks)
     }
 
-    fn burst_once(&mut self, size: u32, frames: u64, template: &Arc<Template>) -> Result<Burst, PacketError> {
-        self.rest();
+    fn burst_once(&mut self, size: u32, frames: u64, looks: &Looks) -> Result<Burst, PacketError> {
+        self.begin_trial(size);
         let tell = &mut self.tell;
-        tell.begin(u64::from(size) - FCS as u64);
-        self.bench.burst(frames, template, &mut |sent, now| tell.watch(sent, now))
+        self.bench.burst(frames, looks, &mut |sent, now| tell.watch(sent, now))
     }
 }
 
-fn of_lower(found: &Found) -> Option<f64> {
+/// The load of the first goal at this size, if one was found: the mean of all searches.
+pub fn throughput(found: &SizeFound) -> Option<Load> {
+    let all: Vec<f64> = found.goals.first()?.iter().filter_map(of_lower).collect();
+    stats::students::Mean::of(&all).map(|mean| Load::per_second(mean.mean))
+}
+
+fn of_lower(found: &GoalFindings) -> Option<f64> {
     found.lower.map(Load::as_per_second)
 }

@@ -45,6 +45,8 @@ impl Simulated {
             latest: Picos::ZERO,
             kept_up: false,
             undrained: None,
+            ways: 1,
+            spoilt: None,
         }
     }
 }
@@ -57,7 +59,7 @@ fn limits(max: f64) -> Limits {
     Limits { min: Load::per_second(1.0), max: Load::per_second(max) }
 }
 
-fn run(system: &mut Simulated, goals: Vec<Goal>, limits: Limits) -> (Vec<Found>, Search) {
+fn run(system: &mut Simulated, goals: Vec<Goal>, limits: Limits) -> (Vec<GoalFindings>, Search) {
     let mut search = Search::new(goals, limits, 500);
     while let Some(order) = search.next_trial() {
         search.learn(system.trial(order));

@@ -6,7 +6,7 @@ fn words(line: &str) -> Vec<String> {
 
 fn args(line: &str) -> HttpLoadArgs {
     match parse(&words(line)).unwrap() {
-        Asked::Load(args) => *args,
+        HttpLoadCommand::Load(args) => *args,
         other => panic!("{other:?}"),
     }
 }
@@ -23,13 +23,13 @@ fn rate(text: &str) -> Start {
 fn every_option_has_its_own_spelling() {
     let all = args(
         "-checksum -throttle -proxy cache:3128 -verbose -timeout 7 -sip ips.txt -cipher fastsec -jitter \
-         -rate 400 -seconds 10 urls.txt",
+         -threads 3 -rate 400 -seconds 10 urls.txt",
     );
     assert!(all.checksum && all.throttle && all.verbose && all.jitter);
     assert_eq!(all.proxy.as_deref(), Some("cache:3128"));
     assert_eq!(all.timeout, Some(Picos::from_secs(7)));
     assert_eq!(all.sip, Some("ips.txt".into()));
-    assert_eq!(all.cipher.as_deref(), Some("fastsec"));
+    assert_eq!((all.cipher.as_deref(), all.threads), (Some("fastsec"), Some(3)));
     assert_eq!((all.start, all.stop), (rate("400"), Stop::Seconds(Picos::from_secs(10))));
     assert_eq!(all.url_file, "urls.txt");
 }
@@ -47,6 +47,8 @@ fn prefixes_mean_what_they_meant_to_http_load() {
         ("-c", "-checksum"),
         ("-ci", "-cipher"),
         ("-t", "-throttle"),
+        ("-th", "-throttle"),
+        ("-thre", "-threads"),
         ("-ti", "-timeout"),
         ("-v", "-verbose"),
         ("-j", "-jitter"),
@@ -135,7 +137,7 @@ fn a_proxy_without_a_port_is_on_80() {
 #[test]
 fn help_and_version() {
     for word in ["-h", "-help", "--help"] {
-        assert_eq!(parse(&words(word)).unwrap(), Asked::Help);
+        assert_eq!(parse(&words(word)).unwrap(), HttpLoadCommand::Help);
     }
-    assert_eq!(parse(&words("--version")).unwrap(), Asked::Version);
+    assert_eq!(parse(&words("--version")).unwrap(), HttpLoadCommand::Version);
 }

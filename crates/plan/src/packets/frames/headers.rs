@@ -1,7 +1,7 @@
 //! The headers of a stream, each from its keys: from Ethernet inwards.
 
 use super::stream::{Draft, Proto, Reader};
-use super::values::{Chosen, Kind, Problem, family, mac};
+use super::values::{Chosen, Problem, ValueKind, family, mac};
 use super::{Macs, tcp_options};
 use crate::error::PlanError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,8 +13,8 @@ const DESTINATION4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const SOURCE6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
 const DESTINATION6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2);
 /// Local addresses, until the port's own are known.
-const SOURCE_MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const DESTINATION_MAC: Mac = Mac([2, 0, 0, 0, 0, 2]);
+pub(super) const SOURCE_MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
+pub(super) const DESTINATION_MAC: Mac = Mac([2, 0, 0, 0, 0, 2]);
 /// The service that throws everything away (RFC 863).
 const DISCARD: u128 = 9;
 const SOURCE_PORT: u128 = 1024;
@@ -30,8 +30,8 @@ impl Reader<'_> {
         let number = |mac: Mac| mac.0.iter().fold(0, |value, byte| value << 8 | u128::from(*byte));
         let to_all = matches!(proto, Proto::Arp | Proto::Raw);
         let far = if to_all { Mac::BROADCAST } else { DESTINATION_MAC };
-        let from = self.chosen("src_mac", source, Kind::Mac, number(SOURCE_MAC))?;
-        let to = self.chosen("dst_mac", destination, Kind::Mac, number(far))?;
+        let from = self.chosen("src_mac", source, ValueKind::Mac, number(SOURCE_MAC))?;
+        let to = self.chosen("dst_mac", destination, ValueKind::Mac, number(far))?;
         if source.is_some() {
             draft.choose("src_mac", Field::MacSource, &from);
             if proto == Proto::Arp {
@@ -63,7 +63,7 @@ impl Reader<'_> {
         let pcp = self.number("pcp", &self.typed.pcp, 3, 0)?;
         let identifiers = parts
             .iter()
-            .map(|part| Chosen::read(part, Kind::Number { bits: 12 }).map_err(wrong))
+            .map(|part| Chosen::read(part, ValueKind::Number { bits: 12 }).map_err(wrong))
             .collect::<Result<Vec<_>, _>>()?;
         let shown: Vec<String> = identifiers.iter().map(Chosen::to_string).collect();
         draft.line("vlan", shown.join(","));
@@ -111,8 +111,8 @@ impl Reader<'_> {
     }
 
     pub(super) fn arp(&self, draft: &mut Draft) -> Result<(), PlanError> {
-        let source = self.chosen("src", &self.typed.src, Kind::Ipv4, SOURCE4.to_bits().into())?;
-        let target = self.chosen("dst", &self.typed.dst, Kind::Ipv4, DESTINATION4.to_bits().into())?;
+        let source = self.chosen("src", &self.typed.src, ValueKind::Ipv4, SOURCE4.to_bits().into())?;
+        let target = self.chosen("dst", &self.typed.dst, ValueKind::Ipv4, DESTINATION4.to_bits().into())?;
         draft.choose("src", Field::ArpSender, &source);
         draft.choose("dst", Field::ArpTarget, &target);
         let sender_mac = match draft.layers.first() {
@@ -142,9 +142,9 @@ impl Reader<'_> {
                 ));
             }
             [Some((_, kind)), _] | [None, Some((_, kind))] => kind,
-            [None, None] => Kind::Ipv4,
+            [None, None] => ValueKind::Ipv4,
         };
-        let is_ipv6 = kind == Kind::Ipv6;
+        let is_ipv6 = kind == ValueKind::Ipv6;
         let (from, to, source_field, destination_field) = if is_ipv6 {
             (SOURCE6.to_bits(), DESTINATION6.to_bits(), Field::Ipv6Source, Field::Ipv6Destination)
         } else {
@@ -165,7 +165,9 @@ impl Reader<'_> {
         draft.choose("ttl", Field::Ttl, &ttl);
         draft.choose("dscp", Field::Dscp, &dscp);
         draft.choose("ecn", Field::Ecn, &ecn);
-        self.group(draft, destination.address());
+        if !draft.is_in_tunnel {
+            self.group(draft, destination.address());
+        }
         match (source.address(), destination.address()) {
             (IpAddr::V6(from), IpAddr::V6(to)) => {
                 let label = self.number("flow_label", &typed.flow_label, 20, 0)?;
@@ -200,7 +202,7 @@ impl Reader<'_> {
     }
 
     /// A group has an Ethernet address of its own (RFC 1112 §6.4, RFC 2464 §7), which nobody needs to ask for.
-    fn group(&self, draft: &mut Draft, address: IpAddr) {
+    pub(super) fn group(&self, draft: &mut Draft, address: IpAddr) {
         let group = match address {
             IpAddr::V4(address) if address.is_broadcast() => Mac::BROADCAST,
             IpAddr::V4(address) if address.is_multicast() => {

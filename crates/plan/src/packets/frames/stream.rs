@@ -1,6 +1,6 @@
 //! One stream: from what was typed to headers, sizes and variations, and to the text that reads back.
 
-use super::values::{Chosen, Kind, Problem};
+use super::values::{Chosen, Problem, ValueKind};
 use super::{Macs, StreamFile, sizes, vary};
 use crate::error::PlanError;
 use crate::table::Table;
@@ -44,12 +44,56 @@ pub(super) struct Reader<'a> {
     pub table: &'a Table<'a>,
 }
 
+fn proto_of(stream: &StreamFile) -> Option<Proto> {
+    let Some(typed) = &stream.proto else { return Some(Proto::Udp) };
+    let known = PROTOS.iter().find(|(name, _)| typed.as_str().eq_ignore_ascii_case(name));
+    known.map(|(_, proto)| *proto)
+}
+
+/// Keys of headers that frames of this protocol do not have, and what has them.
+fn of_others(typed: &StreamFile, proto: Proto) -> impl Iterator<Item = (&'static str, &'static str)> {
+    use Proto::{Arp, Icmp, Ip, Raw, Tcp, Udp};
+    const OVER_IP: &[Proto] = &[Udp, Tcp, Icmp, Ip];
+    let rules: [(&str, bool, &[Proto], &str); 18] = [
+        ("ethertype", typed.ethertype.is_some(), &[Raw], "--proto raw"),
+        ("src", typed.src.is_some(), &[Udp, Tcp, Icmp, Ip, Arp], "a protocol with addresses"),
+        ("dst", typed.dst.is_some(), &[Udp, Tcp, Icmp, Ip, Arp], "a protocol with addresses"),
+        ("sport", typed.sport.is_some(), &[Udp, Tcp], "--proto udp or tcp"),
+        ("dport", typed.dport.is_some(), &[Udp, Tcp], "--proto udp or tcp"),
+        ("ttl", typed.ttl.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
+        ("dscp", typed.dscp.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
+        ("ecn", typed.ecn.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
+        ("flow_label", typed.flow_label.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IPv6"),
+        ("tcp_flags", typed.tcp_flags.is_some(), &[Tcp], "--proto tcp"),
+        ("tcp_options", typed.tcp_options.is_some(), &[Tcp], "--proto tcp"),
+        ("flows", typed.flows.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
+        ("mpls", typed.mpls.is_some(), OVER_IP, "a protocol over IP"),
+        ("pppoe", typed.pppoe.is_some(), OVER_IP, "a protocol over IP"),
+        ("tunnel", typed.tunnel.is_some(), OVER_IP, "a protocol over IP"),
+        ("ipv6_ext", typed.ipv6_ext.is_some(), OVER_IP, "a protocol over IPv6"),
+        ("bad_checksum", typed.bad_checksum.is_some(), OVER_IP, "a protocol over IP"),
+        ("payload", typed.payload.is_some(), &[Udp, Tcp, Icmp, Ip, Raw], "a protocol with a payload"),
+    ];
+    let is_strange = move |(key, is_given, protos, needs): (_, bool, &[Proto], _)| {
+        (is_given && !protos.contains(&proto)).then_some((key, needs))
+    };
+    rules.into_iter().filter_map(is_strange)
+}
+
+/// Keys of headers that these frames do not have; `None` where they have no known protocol.
+pub(super) fn strangers(stream: &StreamFile) -> Option<Vec<&'static str>> {
+    let proto = proto_of(stream)?;
+    Some(of_others(stream, proto).map(|(key, _)| key).collect())
+}
+
 /// What has been understood so far.
 #[derive(Default)]
 pub(super) struct Draft {
     pub layers: Vec<Layer>,
     vary: Vec<Vary>,
     pub macs: Macs,
+    /// A tunnel's outer header decides where the frame goes.
+    pub is_in_tunnel: bool,
     text: String,
 }
 
@@ -98,7 +142,7 @@ impl Reader<'_> {
         &self,
         key: &str,
         typed: &Option<Typed>,
-        kind: Kind,
+        kind: ValueKind,
         default: u128,
     ) -> Result<Chosen, PlanError> {
         match typed {
@@ -116,7 +160,7 @@ impl Reader<'_> {
         bits: u32,
         default: u128,
     ) -> Result<Chosen, PlanError> {
-        self.chosen(key, typed, Kind::Number { bits }, default)
+        self.chosen(key, typed, ValueKind::Number { bits }, default)
     }
 
     pub fn read(&self, seed: u64) -> Result<Made, PlanError> {
@@ -125,15 +169,18 @@ impl Reader<'_> {
         self.refuse_strangers(proto)?;
         self.ethernet(&mut draft, proto)?;
         self.tags(&mut draft)?;
+        self.around(&mut draft)?;
         draft.line("proto", PROTOS.iter().find(|(_, known)| *known == proto).map_or("", |(name, _)| name));
         match proto {
             Proto::Raw => self.ethertype(&mut draft)?,
             Proto::Arp => self.arp(&mut draft)?,
             _ => {
                 self.network(&mut draft)?;
+                self.extensions(&mut draft)?;
                 self.transport(&mut draft, proto)?;
             }
         }
+        let spoiled = self.spoiled(&mut draft, proto)?;
         let payload = match &self.typed.payload {
             Some(typed) => sizes::payload(typed.as_str())
                 .map_err(|problem| self.wrong("payload", typed.as_str(), problem))?,
@@ -150,8 +197,9 @@ impl Reader<'_> {
         let sign = self.typed.sign.unwrap_or(false);
         let _ = writeln!(draft.text, "sign = {sign}");
         let weight = self.table.number(&self.path("weight"), &self.typed.weight, 1, u32::MAX)?.unwrap_or(1);
-        let Draft { layers, vary, macs, mut text } = draft;
-        let mut spec = StreamSpec { weight, layers, payload, vary, flows, sign, ..StreamSpec::default() };
+        let Draft { layers, vary, macs, mut text, .. } = draft;
+        let mut spec =
+            StreamSpec { weight, layers, payload, vary, flows, sign, spoiled, ..StreamSpec::default() };
         // Not written where nobody typed it: another table may say how long frames are.
         let least = Sizes::Fixed(spec.least_size());
         spec.sizes = match &self.typed.size {
@@ -168,36 +216,18 @@ impl Reader<'_> {
     }
 
     fn proto(&self) -> Result<Proto, PlanError> {
-        let Some(typed) = &self.typed.proto else { return Ok(Proto::Udp) };
-        let known = PROTOS.iter().find(|(name, _)| typed.as_str().eq_ignore_ascii_case(name));
-        known.map(|(_, proto)| *proto).ok_or_else(|| {
+        let typed = self.typed.proto.as_ref().map_or("", Typed::as_str);
+        proto_of(self.typed).ok_or_else(|| {
             let expected = "udp, tcp, icmp, arp, ip or raw".to_owned();
-            self.wrong("proto", typed.as_str(), ("is not a protocol of frames".to_owned(), expected))
+            self.wrong("proto", typed, ("is not a protocol of frames".to_owned(), expected))
         })
     }
 
     /// Keys of headers that these frames do not have.
     fn refuse_strangers(&self, proto: Proto) -> Result<(), PlanError> {
-        use Proto::{Arp, Icmp, Ip, Raw, Tcp, Udp};
-        let typed = self.typed;
-        let rules: [(&str, bool, &[Proto], &str); 13] = [
-            ("ethertype", typed.ethertype.is_some(), &[Raw], "--proto raw"),
-            ("src", typed.src.is_some(), &[Udp, Tcp, Icmp, Ip, Arp], "a protocol with addresses"),
-            ("dst", typed.dst.is_some(), &[Udp, Tcp, Icmp, Ip, Arp], "a protocol with addresses"),
-            ("sport", typed.sport.is_some(), &[Udp, Tcp], "--proto udp or tcp"),
-            ("dport", typed.dport.is_some(), &[Udp, Tcp], "--proto udp or tcp"),
-            ("ttl", typed.ttl.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
-            ("dscp", typed.dscp.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
-            ("ecn", typed.ecn.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
-            ("flow_label", typed.flow_label.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IPv6"),
-            ("tcp_flags", typed.tcp_flags.is_some(), &[Tcp], "--proto tcp"),
-            ("tcp_options", typed.tcp_options.is_some(), &[Tcp], "--proto tcp"),
-            ("flows", typed.flows.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
-            ("payload", typed.payload.is_some(), &[Udp, Tcp, Icmp, Ip, Raw], "a protocol with a payload"),
-        ];
-        match rules.iter().find(|(_, is_given, protos, _)| *is_given && !protos.contains(&proto)) {
+        match of_others(self.typed, proto).next() {
             None => Ok(()),
-            Some((key, _, _, needs)) => Err(self.missing(key, needs, "these frames do not have this field")),
+            Some((key, needs)) => Err(self.missing(key, needs, "these frames do not have this field")),
         }
     }
 

@@ -19,28 +19,38 @@ pub(super) fn resolve(file: &FramesFile, table: &Table<'_>, seed: u64) -> Result
     }
     let mut text = format!("[frames]\nseed = {seed}\npcap = {}\n", quoted(path));
     let sign = file.sign.unwrap_or(false);
-    let mut changes = Changes { vary: Vec::new(), sign, seed };
+    let mut changes = Changes { sign, seed, ..Changes::default() };
     let mut shown = Vec::new();
     for typed in file.vary.iter().flat_map(|list| &list.0) {
-        let wrong =
-            |(problem, expected): Problem| table.wrong("frames.vary", typed.as_str(), problem, expected);
-        let is_ipv6 = typed
-            .as_str()
-            .split_once('=')
-            .is_some_and(|(name, values)| matches!(name.trim(), "src" | "dst") && values.contains(':'));
-        let (name, varied) = vary::read(typed.as_str(), is_ipv6, false).map_err(wrong)?;
-        if changes.vary.iter().any(|known| known.field == varied.field) {
-            let expected = "one --vary for each field".to_owned();
-            return Err(wrong((format!("varies {name} a second time"), expected)));
-        }
-        shown.push(quoted(&format!("{name}={}", varied.chosen)));
-        changes.vary.push(Vary { field: varied.field, values: varied.list, by: varied.chosen.by });
+        let (text, varied) = read_vary(typed.as_str(), "frames.vary", &changes.vary, table)?;
+        shown.push(quoted(&text));
+        changes.vary.push(varied);
     }
     if !shown.is_empty() {
         let _ = writeln!(text, "vary = [{}]", shown.join(", "));
     }
     let _ = writeln!(text, "sign = {sign}");
-    Ok(Frames { source: FrameSource::Taken { file: path.into(), changes }, text })
+    Ok(Frames { source: FrameSource::Taken { file: path.into(), changes }, loads: Vec::new(), text })
+}
+
+/// A field of recorded frames that varies, beside those that do already; and its canonical text.
+pub(in crate::packets) fn read_vary(
+    typed: &str,
+    key: &str,
+    others: &[Vary],
+    table: &Table<'_>,
+) -> Result<(String, Vary), PlanError> {
+    let wrong = |(problem, expected): Problem| table.wrong(key, typed, problem, expected);
+    let is_ipv6 = typed
+        .split_once('=')
+        .is_some_and(|(name, values)| matches!(name.trim(), "src" | "dst") && values.contains(':'));
+    let (name, varied) = vary::read(typed, is_ipv6, false).map_err(wrong)?;
+    if others.iter().any(|known| known.field == varied.field) {
+        let expected = "each field once".to_owned();
+        return Err(wrong((format!("varies {name} a second time"), expected)));
+    }
+    let text = format!("{name}={}", varied.chosen);
+    Ok((text, Vary { field: varied.field, values: varied.list, by: varied.chosen.by }))
 }
 
 /// A key that says how frames are made.

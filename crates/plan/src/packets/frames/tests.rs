@@ -217,3 +217,40 @@ fn a_stream_of_a_file_is_named_by_its_number() {
             .unwrap_err();
     assert!(error.to_string().starts_with("plan.toml, line 2: frames.size: '50'"), "{error}");
 }
+
+#[test]
+fn what_cannot_be_around_a_packet_is_refused_with_its_flag() {
+    for (lines, expected) in [
+        ("mpls = \"1048576\"", "--mpls"),
+        ("mpls = 5\npppoe = 6", "--pppoe contradicts --mpls"),
+        ("proto = \"arp\"\nmpls = 5", "--mpls needs a protocol over IP"),
+        ("tunnel = \"vxlan\"", "has no number"),
+        ("tunnel = \"vxlan:16777216\"", "more than 24 bits"),
+        ("tunnel = \"ipip:1\"", "is not a kind of tunnel"),
+        ("tunnel = \"vxlan:1\"\ntunnel_src = \"fd00::1\"\ntunnel_dst = \"fd00::2\"", "--tunnel contradicts"),
+        ("tunnel = \"gre\"\ntunnel_src = \"fd00::1\"", "--tunnel-src needs tunnel_dst with an IPv6 address"),
+        ("tunnel_dst = \"198.18.0.9\"", "--tunnel-dst needs --tunnel"),
+        ("ipv6_ext = \"hop\"", "--ipv6-ext needs IPv6 addresses"),
+        ("src = \"fd00::1\"\nipv6_ext = \"dst,hop\"", "after another header"),
+        ("bad_checksum = \"fcs\"", "cards compute the FCS themselves"),
+        ("bad_checksum = \"tcp\"", "have no such checksum"),
+        ("src = \"fd00::1\"\nbad_checksum = \"ip\"", "a checksum that IPv6 does not have"),
+    ] {
+        let said = told(lines);
+        assert!(said.contains(expected), "{lines}: {said}");
+    }
+}
+
+#[test]
+fn stacks_read_back_as_they_were_written() {
+    for lines in [
+        "mpls = \"100,200\"\nvlan = 5",
+        "pppoe = 17\nsrc = \"fd00::1\"\nipv6_ext = \"hop, frag\"",
+        "tunnel = \"gtpu:0x10\"\nbad_checksum = \"ip,udp\"",
+        "tunnel = \"gre\"\ntunnel_src = \"fd00::1\"\ntunnel_dst = \"fd00::2\"",
+    ] {
+        let frames = from_flags(lines).unwrap();
+        let again = from_toml(frames.to_toml()).unwrap();
+        assert_eq!((again.to_toml(), spec(&again)), (frames.to_toml(), spec(&frames)), "{lines}");
+    }
+}

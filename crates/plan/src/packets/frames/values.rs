@@ -14,7 +14,7 @@ use wire::template::{By, Mac, Values};
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Number { bits: u32 },
     Ipv4,
     Ipv6,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 /// The values of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Of frame 0, and of all where nothing varies.
     pub first: u128,
     /// `None`: one value.
@@ -35,7 +35,7 @@ pub(super) struct Chosen {
 /// What is wrong, and what would be right.
 pub(super) type Problem = (String, String);
 
-impl Kind {
+impl ValueKind {
     const fn bits(self) -> u32 {
         match self {
             Self::Number { bits } => bits,
@@ -95,15 +95,15 @@ impl Kind {
 }
 
 /// A value as its kind is written.
-struct Shown(Kind, u128);
+struct Shown(ValueKind, u128);
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Number { .. } => write!(f, "{}", self.1),
-            Kind::Ipv4 => write!(f, "{}", Ipv4Addr::from_bits(self.1 as u32)),
-            Kind::Ipv6 => write!(f, "{}", Ipv6Addr::from_bits(self.1)),
-            Kind::Mac => write!(f, "{}", mac(self.1)),
+            ValueKind::Number { .. } => write!(f, "{}", self.1),
+            ValueKind::Ipv4 => write!(f, "{}", Ipv4Addr::from_bits(self.1 as u32)),
+            ValueKind::Ipv6 => write!(f, "{}", Ipv6Addr::from_bits(self.1)),
+            ValueKind::Mac => write!(f, "{}", mac(self.1)),
         }
     }
 }
@@ -114,16 +114,16 @@ pub(super) fn mac(value: u128) -> Mac {
 }
 
 /// IPv4 or IPv6, by how the first address of `text` is written.
-pub(super) fn family(text: &str) -> Kind {
-    if text.contains(':') { Kind::Ipv6 } else { Kind::Ipv4 }
+pub(super) fn family(text: &str) -> ValueKind {
+    if text.contains(':') { ValueKind::Ipv6 } else { ValueKind::Ipv4 }
 }
 
 impl Chosen {
-    pub fn one(kind: Kind, first: u128) -> Self {
+    pub fn one(kind: ValueKind, first: u128) -> Self {
         Self { kind, first, values: None, by: By::Frame }
     }
 
-    pub fn read(text: &str, kind: Kind) -> Result<Self, Problem> {
+    pub fn read(text: &str, kind: ValueKind) -> Result<Self, Problem> {
         let text = text.trim();
         let (text, by) = match text.rsplit_once('@') {
             None => (text, By::Frame),
@@ -138,13 +138,13 @@ impl Chosen {
     /// The address that frame 0 has.
     pub fn address(&self) -> IpAddr {
         match self.kind {
-            Kind::Ipv6 => Ipv6Addr::from_bits(self.first).into(),
+            ValueKind::Ipv6 => Ipv6Addr::from_bits(self.first).into(),
             _ => Ipv4Addr::from_bits(self.first as u32).into(),
         }
     }
 }
 
-fn values(text: &str, kind: Kind) -> Result<(u128, Option<Values>), Problem> {
+fn values(text: &str, kind: ValueKind) -> Result<(u128, Option<Values>), Problem> {
     if text.is_empty() {
         return Err(("is empty".to_owned(), kind.expected()));
     }
@@ -168,7 +168,7 @@ fn values(text: &str, kind: Kind) -> Result<(u128, Option<Values>), Problem> {
         return prefix(text, network, length, kind);
     }
     let (ends, step) = match text.rsplit_once('/') {
-        Some((ends, step)) => (ends, Kind::Number { bits: 32 }.read(step.trim())?),
+        Some((ends, step)) => (ends, ValueKind::Number { bits: 32 }.read(step.trim())?),
         None => (text, 1),
     };
     match range(ends, kind)? {
@@ -182,11 +182,11 @@ fn no_range(text: &str) -> Problem {
 }
 
 /// `A..B` or `A-B`.
-fn range(text: &str, kind: Kind) -> Result<Option<(u128, u128)>, Problem> {
+fn range(text: &str, kind: ValueKind) -> Result<Option<(u128, u128)>, Problem> {
     if let Some((first, last)) = text.split_once("..") {
         return Ok(Some((kind.read(first.trim())?, kind.read(last.trim())?)));
     }
-    let dashed = text.split_once('-').filter(|_| !matches!(kind, Kind::Mac));
+    let dashed = text.split_once('-').filter(|_| !matches!(kind, ValueKind::Mac));
     dashed.map(|(first, last)| Ok((kind.read(first.trim())?, kind.read(last.trim())?))).transpose()
 }
 
@@ -206,8 +206,13 @@ fn increment(first: u128, last: u128, step: u128) -> Result<(u128, Option<Values
 }
 
 /// All addresses of a prefix.
-fn prefix(text: &str, network: &str, length: &str, kind: Kind) -> Result<(u128, Option<Values>), Problem> {
-    if !matches!(kind, Kind::Ipv4 | Kind::Ipv6) {
+fn prefix(
+    text: &str,
+    network: &str,
+    length: &str,
+    kind: ValueKind,
+) -> Result<(u128, Option<Values>), Problem> {
+    if !matches!(kind, ValueKind::Ipv4 | ValueKind::Ipv6) {
         return Err((format!("has a step but no range in '{text}'"), kind.expected()));
     }
     let first = kind.read(network.trim())?;
@@ -254,9 +259,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PORT: Kind = Kind::Number { bits: 16 };
+    const PORT: ValueKind = ValueKind::Number { bits: 16 };
 
-    fn read(text: &str, kind: Kind) -> Chosen {
+    fn read(text: &str, kind: ValueKind) -> Chosen {
         Chosen::read(text, kind).unwrap_or_else(|problem| panic!("{text}: {problem:?}"))
     }
 
@@ -273,14 +278,14 @@ mod tests {
         assert_eq!(read("random(5..6)@flow", PORT).by, By::Flow);
         assert_eq!(read("random", PORT).values, Some(Values::Random { first: 0, last: 65_535 }));
         let hosts = Values::Increment { start: 0xc612_0000, step: 1, count: 256 };
-        assert_eq!(read("198.18.0.0/24", Kind::Ipv4).values, Some(hosts));
+        assert_eq!(read("198.18.0.0/24", ValueKind::Ipv4).values, Some(hosts));
         let eight = Values::Increment { start: 0xc612_0002, step: 1, count: 8 };
-        assert_eq!(read("198.18.0.2-198.18.0.9", Kind::Ipv4).values, Some(eight));
+        assert_eq!(read("198.18.0.2-198.18.0.9", ValueKind::Ipv4).values, Some(eight));
         let two = Values::Increment { start: (0xfd00 << 112) + 2, step: 1, count: 2 };
-        assert_eq!(read("fd00::2-fd00::3", Kind::Ipv6).values, Some(two));
-        assert_eq!(read("02:00:00:00:00:0a..02:00:00:00:00:0c", Kind::Mac).first, 0x0200_0000_000a);
-        assert_eq!(read("fd00::/128", Kind::Ipv6).to_string(), "fd00::..fd00::");
-        assert_eq!(read("0.0.0.0/0", Kind::Ipv4).to_string(), "0.0.0.0..255.255.255.255");
+        assert_eq!(read("fd00::2-fd00::3", ValueKind::Ipv6).values, Some(two));
+        assert_eq!(read("02:00:00:00:00:0a..02:00:00:00:00:0c", ValueKind::Mac).first, 0x0200_0000_000a);
+        assert_eq!(read("fd00::/128", ValueKind::Ipv6).to_string(), "fd00::..fd00::");
+        assert_eq!(read("0.0.0.0/0", ValueKind::Ipv4).to_string(), "0.0.0.0..255.255.255.255");
     }
 
     #[test]
@@ -292,10 +297,10 @@ mod tests {
             ("1..9/0", PORT, "has a step of 0"),
             ("9@port", PORT, "follows 'port'"),
             ("random(9..1)", PORT, "has a range that goes down"),
-            ("198.18.0.1/24", Kind::Ipv4, "has bits set after its first 24"),
-            ("198.18.0.0/33", Kind::Ipv4, "has a prefix that is too long"),
-            ("198.18.0", Kind::Ipv4, "has a part '198.18.0' that is not an IPv4 address"),
-            ("::/0", Kind::Ipv6, "is a range of more than 2^64 values"),
+            ("198.18.0.1/24", ValueKind::Ipv4, "has bits set after its first 24"),
+            ("198.18.0.0/33", ValueKind::Ipv4, "has a prefix that is too long"),
+            ("198.18.0", ValueKind::Ipv4, "has a part '198.18.0' that is not an IPv4 address"),
+            ("::/0", ValueKind::Ipv6, "is a range of more than 2^64 values"),
         ] {
             assert_eq!(Chosen::read(text, kind).unwrap_err().0, problem, "{text}");
         }
@@ -304,9 +309,10 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_shown_reads_back(
-            list in prop::collection::vec(0_u128..65_536, 1..5), step in 1_u128..9, form in 0_usize..4, kind in 0_usize..4
+            list in prop::collection::vec(0_u128..65_536, 1..5), step in 1_u128..9,
+            form in 0_usize..4, kind in 0_usize..4,
         ) {
-            let kind = [PORT, Kind::Ipv4, Kind::Ipv6, Kind::Mac][kind];
+            let kind = [PORT, ValueKind::Ipv4, ValueKind::Ipv6, ValueKind::Mac][kind];
             let (first, last) = (list[0], list[list.len() - 1]);
             let text = match form {
                 0 => kind.show(first).to_string(),

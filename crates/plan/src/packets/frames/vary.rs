@@ -1,6 +1,6 @@
 //! `FIELD=VALUES`, as typed after `--vary`.
 
-use super::values::{Chosen, Kind, Problem};
+use super::values::{Chosen, Problem, ValueKind};
 use crate::suggest::nearest;
 use wire::template::Field;
 
@@ -43,11 +43,11 @@ pub(super) fn read(text: &str, is_ipv6: bool, is_arp: bool) -> Result<(&'static 
     Ok((name, Varied { field, chosen, list }))
 }
 
-fn kind_of(field: Field) -> Kind {
+fn kind_of(field: Field) -> ValueKind {
     match field {
-        Field::Ipv4Source | Field::Ipv4Destination | Field::ArpSender | Field::ArpTarget => Kind::Ipv4,
-        Field::Ipv6Source | Field::Ipv6Destination => Kind::Ipv6,
-        Field::MacSource | Field::MacDestination | Field::ArpSenderMac => Kind::Mac,
-        other => Kind::Number { bits: other.bits() },
+        Field::Ipv4Source | Field::Ipv4Destination | Field::ArpSender | Field::ArpTarget => ValueKind::Ipv4,
+        Field::Ipv6Source | Field::Ipv6Destination => ValueKind::Ipv6,
+        Field::MacSource | Field::MacDestination | Field::ArpSenderMac => ValueKind::Mac,
+        other => ValueKind::Number { bits: other.bits() },
     }
 }

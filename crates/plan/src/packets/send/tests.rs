@@ -1,16 +1,15 @@
 //! What is typed of a run, what becomes of it, and what is said where it cannot be.
 
 use super::*;
+use crate::model::Shape;
 
 #[test]
 fn nothing_of_the_frames_goes_with_a_recording() {
     type Edit = fn(&mut FramesFile);
-    let edits: [(Edit, &str); 6] = [
+    let edits: [(Edit, &str); 4] = [
         (|frames| frames.dst = Some("198.18.0.2".into()), "--dst"),
         (|frames| frames.dst_mac = Some("02:00:00:00:00:01".into()), "--dst-mac"),
         (|frames| frames.size = Some("64".into()), "--size"),
-        (|frames| frames.sign = Some(true), "--sign"),
-        (|frames| frames.vary = Some(crate::typed::TypedList(vec!["dport=9,53".into()])), "--vary"),
         (|frames| frames.ttl = Some("64".into()), "--ttl"),
     ];
     for (edit, flag) in edits {
@@ -24,6 +23,23 @@ fn nothing_of_the_frames_goes_with_a_recording() {
     let text = packet.to_toml();
     let again = SendPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap().0;
     assert_eq!(again, plan);
+}
+
+#[test]
+fn a_recording_is_played_again_and_rewritten() {
+    let plan = read(
+        "[send]\nport = \"packet:veth0\"\nreplay = \"trace.pcap.zst\"\nloops = 3\n[frames]\nsign = true\n\
+         vary = [\"dst-mac=02:00:00:00:00:09\", \"src=198.18.0.1\", \"vlan=100\"]\n",
+    )
+    .unwrap();
+    assert_eq!((plan.loops, plan.duration), (Some(3), None));
+    let FrameSource::Taken { changes, .. } = plan.look.source() else { panic!("they are taken") };
+    assert!(changes.sign && changes.vary.len() == 3);
+    let said = refused(|send| send.loops = Some("3".into()));
+    assert!(said.starts_with("--loop needs --replay FILE"), "{said}");
+    let said =
+        read("[send]\nport = \"mem:a\"\nreplay = \"x\"\n[frames]\nsign = true\nsize = 64\n").unwrap_err();
+    assert!(said.contains("--vary and --sign change them"), "{said}");
 }
 
 fn file(edit: impl FnOnce(&mut SendFile)) -> SendPlanFile {
@@ -80,6 +96,42 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
 }
 
 #[test]
+fn a_recording_is_split_over_two_ports_and_the_plan_reads_back() {
+    let text = "[send]\nport = \"packet:a\"\nreplay = \"x.pcap\"\nservers = \"packet:b\"\nsplit = \"ports\"\n\
+                client_vary = \"dst-mac=02:00:00:00:00:02\"\nserver_vary = [\"src=198.18.0.1\", \"vlan=7\"]\n";
+    let read = |text: &str| SendPlanFile::from_toml(text, "plan").unwrap().resolve();
+    let (plan, packet) = read(text).unwrap();
+    let split = plan.split.clone().unwrap();
+    assert_eq!((split.servers.as_str(), split.by.to_string().as_str()), ("packet:b", "ports=0-1023"));
+    assert_eq!((split.vary[0].len(), split.vary[1].len()), (1, 2));
+    assert_eq!(read(&packet.to_toml()).unwrap().0, plan);
+    for (edit, said) in [
+        ("replay = \"x.pcap\"", "needs --replay FILE"),
+        ("\"packet:b\"", "is the port of the clients"),
+        ("servers = \"packet:b\"\n", "needs --servers PORT"),
+        ("split = \"ports\"", "is no way to tell"),
+        ("vlan=7", "varies src a second time"),
+    ] {
+        let with = match edit {
+            "\"packet:b\"" => "\"packet:a\"",
+            "split = \"ports\"" => "split = \"half\"",
+            "vlan=7" => "src=198.18.0.2",
+            _ => "",
+        };
+        let error = read(&text.replace(edit, with)).unwrap_err().to_string();
+        assert!(error.contains(said), "{edit}: {error}");
+    }
+    for (more, said) in [
+        ("receive = \"packet:c\"", "each port only sends"),
+        ("relative = true", "both ports keep the times"),
+        ("queues = 2", "one queue"),
+    ] {
+        let error = read(&text.replace("servers =", &format!("{more}\nservers ="))).unwrap_err().to_string();
+        assert!(error.contains(said), "{more}: {error}");
+    }
+}
+
+#[test]
 fn gaps_are_nanoseconds_unless_they_say_otherwise() {
     let gap = |text: &str| file(|send| send.gap = Some(text.into())).resolve().unwrap().0.pace;
     assert_eq!(gap("13560"), Pace::Gap(Picos::from_nanos(13_560)));
@@ -123,4 +175,78 @@ fn the_canonical_text_reads_back_as_the_same_plan() {
     assert!(said.starts_with("plan.toml, line 3: send.rate: 'quick'"), "{said}");
     let said = SendPlanFile::from_toml("[send]\nrat = 1\n", "plan.toml").unwrap_err().to_string();
     assert!(said.contains("unknown key `send.rat`"), "{said}");
+}
+
+fn read(text: &str) -> Result<SendPlan, String> {
+    let file = SendPlanFile::from_toml(text, "plan.toml").map_err(|error| error.to_string())?;
+    let (plan, packet) = file.resolve().map_err(|error| error.to_string())?;
+    let again = SendPlanFile::from_toml(&packet.to_toml(), "again.toml").unwrap().resolve().unwrap();
+    assert_eq!((&again.0, again.1.to_toml()), (&plan, packet.to_toml()), "the canonical text reads back");
+    Ok(plan)
+}
+
+#[test]
+fn shapes_are_those_of_http_and_are_shown_whole() {
+    let plan = |edit: fn(&mut SendFile)| file(edit).resolve().unwrap().0;
+    let ramp = plan(|send| send.ramp = Some("10k..500k:30s".to_owned()));
+    let rate = |text: &str| text.parse::<Rate>().unwrap();
+    let shape = Shape::Ramp { from: rate("10k"), to: rate("500k"), over: Picos::from_secs(30) };
+    assert_eq!((ramp.pace, ramp.duration), (Pace::Shape(shape), Some(Picos::from_secs(30))));
+    // 1 k, 2 k and 3 k for 2 s each.
+    let step = plan(|send| send.step = Some("1k+1k:2s..3k".to_owned()));
+    assert_eq!(step.duration, Some(Picos::from_secs(6)));
+    let poisson = plan(|send| (send.rate, send.poisson) = (Some("1gbit".into()), Some(true)));
+    assert!(poisson.poisson && matches!(poisson.pace, Pace::Bits { .. }));
+    for text in ["stages = \"1k:1s,0:1s,5k:2s\"", "sine = \"1k±500:2s\"", "rate = \"5k\"\npoisson = true"] {
+        read(&format!("[send]\nport = \"packet:veth0\"\n{text}\n")).unwrap();
+    }
+    let said = refused(|send| (send.ramp, send.rate) = (Some("1..2:1s".to_owned()), Some("5".into())));
+    assert!(said.starts_with("--rate contradicts --ramp"), "{said}");
+    let said = refused(|send| (send.ramp, send.burst) = (Some("1..2:1s".to_owned()), Some("5".into())));
+    assert!(said.starts_with("--burst contradicts --ramp"), "{said}");
+    let said = refused(|send| (send.gap, send.poisson) = (Some("5".into()), Some(true)));
+    assert!(said.starts_with("--poisson contradicts --gap"), "{said}");
+    let said = refused(|send| send.stages = Some("0:5s".to_owned()));
+    assert!(said.contains("has a rate of zero throughout"), "{said}");
+}
+
+const STREAMS: &str = "[send]\nport = \"packet:veth0\"\n[frames]\nsign = true\nsize = 128\n";
+
+#[test]
+fn streams_have_loads_of_their_own() {
+    let plan = read(&format!(
+        "{STREAMS}[[frames.stream]]\nname = \"voice\"\nrate = \"5k\"\npoisson = true\ndport = 5060\n\
+         [[frames.stream]]\nramp = \"1k..9k:4s\"\nsize = 1518\nstart = \"2s\"\nduration = \"6s\"\ncount = 900\n"
+    ))
+    .unwrap();
+    assert_eq!((&plan.pace, plan.duration), (&Pace::Streams, Some(DURATION)));
+    let [voice, second] = plan.look.loads() else { panic!("two streams") };
+    assert_eq!((voice.name.as_str(), voice.poisson, voice.ends()), ("voice", true, false));
+    assert_eq!((second.name.as_str(), second.start), ("1", Picos::from_secs(2)));
+    assert_eq!((second.duration, second.frames, second.ends()), (Some(Picos::from_secs(6)), Some(900), true));
+    // Where all end, the run needs no time.
+    let ends = read(&format!(
+        "{STREAMS}[[frames.stream]]\nrate = \"5k\"\ncount = 10\n[[frames.stream]]\nstages = \"1k:2s\"\n"
+    ));
+    assert_eq!(ends.unwrap().duration, None);
+}
+
+#[test]
+fn streams_that_cannot_be_are_refused_with_their_line() {
+    let told = |lines: &str| read(&format!("{STREAMS}{lines}")).unwrap_err();
+    let first = "[[frames.stream]]\nrate = \"5k\"\nname = \"a\"\n";
+    for (lines, expected) in [
+        (format!("{first}[[frames.stream]]\nsize = 64\n"), "frames.stream[1] needs a rate, gap, ramp"),
+        (format!("{first}[[frames.stream]]\nweight = 3\nrate = \"1k\"\n"), "streams have either weights"),
+        (format!("{first}[[frames.stream]]\nrate = \"1k\"\nname = \"a\"\n"), "is the name of two streams"),
+        (format!("{first}[[frames.stream]]\nrate = \"max\"\n"), "is not possible for one of several streams"),
+        (format!("{first}[[frames.stream]]\nrate = \"1k\"\nname = \"two words\"\n"), "is not a name"),
+        (format!("{first}[[frames.stream]]\nrate = \"1k\"\ngap = 100\n"), "both say when frames leave"),
+    ] {
+        let said = told(&lines);
+        assert!(said.contains(expected) && said.contains("plan.toml"), "{said}");
+    }
+    let both = STREAMS.replace("[frames]", "rate = \"1k\"\n[frames]");
+    let said = read(&format!("{both}{first}")).unwrap_err();
+    assert!(said.contains("its streams have loads of their own"), "{said}");
 }

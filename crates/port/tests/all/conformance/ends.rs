@@ -3,6 +3,7 @@
 use bed::{Bed, Topology};
 use port::{Address, Direction, For, Port, PortError, Wish};
 use std::process::Command;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -11,7 +12,7 @@ use units::Picos;
 pub const PATIENCE: Picos = Picos::from_millis(2_000);
 
 /// A kind of port, and what can be expected of it.
-pub struct Kind {
+pub struct TestedPort {
     pub name: &'static str,
     pub open: fn(&Wish) -> Result<Ends, PortError>,
     /// Nothing is ever lost on the way: whoever is too fast has to wait.
@@ -36,6 +37,8 @@ pub struct Ends {
     pub others: Vec<Box<dyn Port>>,
     _folder: Option<TempDir>,
     pub is_ipv6: bool,
+    /// The right to use devices of DPDK, of which a process has few.
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Ends {
@@ -65,12 +68,17 @@ fn plain(a: Box<dyn Port>, b: Box<dyn Port>) -> Ends {
 }
 
 fn alone(a: Box<dyn Port>) -> Ends {
-    Ends { a, b: None, late: None, bed: None, others: Vec::new(), _folder: None, is_ipv6: false }
+    Ends { a, b: None, late: None, bed: None, others: Vec::new(), _folder: None, is_ipv6: false, _turn: None }
 }
 
 fn name() -> String {
+    format!("conform{}", number())
+}
+
+/// One that no other test has.
+fn number() -> u32 {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    format!("conform{}", NUMBER.fetch_add(1, Ordering::Relaxed))
+    NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 fn opened(address: &str, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
@@ -204,9 +212,38 @@ pub fn fpga(wish: &Wish) -> Result<Ends, PortError> {
 
 /// The simulated module twice: its wire is a cable to itself.
 pub fn fpga_loop(wish: &Wish) -> Result<Ends, PortError> {
-    let address = format!("fpga,seed={}:sim", name().trim_start_matches("conform"));
+    let address = format!("fpga,seed={}:sim", number());
     let a = opened(&address, &Wish { direction: Direction::Transmit, ..wish.clone() })?;
     Ok(plain(a, opened(&address, &Wish { direction: Direction::Receive, ..wish.clone() })?))
+}
+
+/// A ring of DPDK: what is sent on it arrives on it.
+pub fn dpdk_ring(wish: &Wish) -> Result<Ends, PortError> {
+    let turn = crate::dpdk::turn();
+    let address = format!("dpdk:net_ring{}", number());
+    let a = opened(&address, &Wish { direction: Direction::Transmit, ..wish.clone() })?;
+    let b = opened(&address, &Wish { direction: Direction::Receive, ..wish.clone() })?;
+    Ok(Ends { _turn: Some(turn), ..plain(a, b) })
+}
+
+/// A virtual device of DPDK at each end of a veth pair.
+fn dpdk(driver: &str, wish: &Wish) -> Result<Ends, PortError> {
+    let turn = crate::dpdk::turn();
+    let end = |interface: &str| format!("dpdk:net_{driver}{},iface={interface}", number());
+    let ends = veth(Topology::unique(), &end("gen0"), &end("sink0"), wish)?;
+    Ok(Ends { _turn: Some(turn), ..ends })
+}
+
+pub fn dpdk_af_packet(wish: &Wish) -> Result<Ends, PortError> {
+    dpdk("af_packet", wish)
+}
+
+pub fn dpdk_pcap(wish: &Wish) -> Result<Ends, PortError> {
+    dpdk("pcap", wish)
+}
+
+pub fn dpdk_af_xdp(wish: &Wish) -> Result<Ends, PortError> {
+    dpdk("af_xdp", wish)
 }
 
 /// A UDP datagram in a frame of `length` bytes, numbered, for a host that is none of ours, so that nobody
@@ -233,7 +270,7 @@ pub fn frame(number: u32, length: usize, is_ipv6: bool) -> Vec<u8> {
     frame
 }
 
-impl Kind {
+impl TestedPort {
     /// More frames than any ring holds. A simulation takes a second for twenty milliseconds of its time.
     pub fn many(&self) -> u32 {
         if self.name.starts_with("fpga") { 1_500 } else { 20_000 }

@@ -1,15 +1,18 @@
 //! What frames are to a station, and what it answers.
 
 use super::*;
+use wire::checksum;
 
 #[test]
 fn segments_to_own_addresses_are_found_in_their_frames() {
     let mut bench = Bench::new("");
     let own = bench.own();
     let padded = [&tcp_v4(own)[..], &[0xee; 6]].concat();
-    let v4 = Segment { source: FAR_V4.into(), destination: OWN_V4.into(), range: 34..59 };
+    let v4 =
+        Segment { source: FAR_V4.into(), destination: OWN_V4.into(), range: 34..59, is_unfinished: false };
     assert_eq!(bench.takes(&padded), Taken::Tcp(v4));
-    let v6 = Segment { source: FAR_V6.into(), destination: OWN_V6.into(), range: 54..79 };
+    let v6 =
+        Segment { source: FAR_V6.into(), destination: OWN_V6.into(), range: 54..79, is_unfinished: false };
     assert_eq!(bench.takes(&tcp_v6(own)), Taken::Tcp(v6));
     assert_eq!(bench.station.counters().segments, 2);
     assert!(bench.sent().is_empty());
@@ -120,11 +123,17 @@ fn unfinished_checksums_and_merged_segments_are_taken_and_counted() {
     let unfinished = Frame { is_unfinished: true, ..frame(&data) };
     assert!(matches!(bench.station.take(&unfinished, START, &mut bench.out), Taken::Tcp(_)));
     let pseudo = Pseudo::V4 { source: FAR_V4, destination: OWN_V4 };
+    // On a port that does not tell: what stands there is the sum that the card begins with.
+    let mut untold = tcp_v4(bench.own());
+    let length = untold.len() - 34;
+    let begun = checksum::fold(pseudo.sum(tcp::PROTOCOL, length));
+    untold[50..52].copy_from_slice(&begun.to_be_bytes());
+    assert!(matches!(bench.takes(&untold), Taken::Tcp(segment) if segment.is_unfinished));
     let packet = ip_v4(tcp::PROTOCOL, FAR_V4, &segment(&pseudo, &[7; 30_000]));
     let merged = link(bench.own(), FAR, ETHERTYPE_IPV4, &packet);
     assert!(matches!(bench.takes(&merged), Taken::Tcp(segment) if segment.range == (34..30_054)));
     let counters = bench.station.counters();
-    assert_eq!((counters.segments, counters.unfinished, counters.merged), (2, 1, 1));
+    assert_eq!((counters.segments, counters.unfinished, counters.merged), (3, 2, 1));
 }
 
 #[test]

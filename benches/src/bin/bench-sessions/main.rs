@@ -1,0 +1,83 @@
+//! `tare http --via` beside others: over a veth pair, the other end in a network namespace of its own.
+//!
+//! ```text
+//! bench-sessions [--quick] [--rounds N] [--seconds N] [--connections N]
+//!
+//!   CPU 0, generator's namespace                   CPU 1, sink's namespace
+//!   wrk │ h2load │ tare │ tare --via ─── veth ──── nginx, one worker, 600 bytes │ tare target --over
+//! ```
+//!
+//! | case | asks |
+//! |---|---|
+//! | `beside_wrk` | requests a second and CPU for each of them: kept connections, and one for each request |
+//! | `https` | CPU for each request, beside h2load |
+//! | `even` | how even 20 000 requests a second arrive, beside the kernel's sockets |
+//! | `many` | memory of each of a million connections; `--quick` has 100 000 |
+//!
+//! Each round has one run of every kind, so that a machine that becomes slower does so for all. Printed are
+//! medians over rounds. The kernel does much of the target's work where the generator sends (veth has no wire
+//! between them), and that counts as the generator's.
+
+mod beside_wrk;
+mod even;
+#[path = "../../stamps/evenness.rs"]
+mod evenness;
+#[allow(dead_code, reason = "shared with bench-live, whose flags all have numbers")]
+#[path = "../../flags.rs"]
+mod flags;
+mod https;
+mod many;
+mod program;
+#[allow(dead_code, reason = "shared with bench-http, which needs more of it")]
+#[path = "../../stats.rs"]
+mod stats;
+
+use anyhow::{Result, ensure};
+use bed::Topology;
+use rustix::thread::CpuSet;
+
+/// The server's address in every bed.
+const SERVER: &str = "198.18.0.2";
+const PORT: u16 = 8080;
+/// The generator's.
+const CPU: &str = "0";
+const SERVERS_CPU: usize = 1;
+
+/// Only the result is printed, whatever is thought of it.
+const QUIET: [&str; 4] = ["--json", "--no-progress", "--no-save", "--accept-invalid"];
+/// One address of our own.
+const VIA: &str = "--via packet:gen0,ip=198.18.0.10/24";
+
+struct Options {
+    rounds: u64,
+    seconds: u64,
+    connections: u64,
+    is_quick: bool,
+}
+
+fn main() -> Result<()> {
+    let options = options()?;
+    ensure!(
+        std::thread::available_parallelism()?.get() > SERVERS_CPU,
+        "one CPU for both ends: the generator would wait for the target"
+    );
+    let bed = bed::Bed::up(&Topology::unique())?;
+    beside_wrk::case(&bed, &options)?;
+    https::case(&bed, &options)?;
+    even::case(&bed, &options)?;
+    many::case(&bed, &options)
+}
+
+fn options() -> Result<Options> {
+    let (mut rounds, mut seconds, mut connections) = (5, 3, 64);
+    let mut numbers =
+        [("--rounds", &mut rounds), ("--seconds", &mut seconds), ("--connections", &mut connections)];
+    let is_quick = flags::read_beside(&mut numbers, "--quick")?;
+    Ok(Options { rounds, seconds, connections, is_quick })
+}
+
+fn only(cpu: usize) -> CpuSet {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    cpus
+}

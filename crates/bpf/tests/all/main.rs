@@ -1,0 +1,3 @@
+//! Programs in the kernel.
+
+mod kernel;

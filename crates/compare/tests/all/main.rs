@@ -1,0 +1,3 @@
+//! Comparing from outside.
+
+mod verdicts;

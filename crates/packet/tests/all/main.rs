@@ -1,0 +1,3 @@
+//! Jobs from outside.
+
+mod forward_xdp;

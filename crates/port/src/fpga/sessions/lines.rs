@@ -1,0 +1,217 @@
+//! The lines that a simulation with sessions reports (hdl/session/sim/session.cpp).
+
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Longer lines are none of ours.
+const LONGEST: usize = 1 << 14;
+
+/// How a departure ended, in the module's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOutcome {
+    Done,
+    /// No session was free.
+    Missed,
+    /// The response is complete, and its status is not expected.
+    Status,
+    Length,
+    Malformed,
+    /// A header came out of order, and nothing keeps it.
+    Hole,
+    /// The connection ended inside the response.
+    Cut,
+    TimedOut,
+    Reset,
+    Refused,
+    Unreachable,
+    Aborted,
+}
+
+impl RowOutcome {
+    fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "done" => Self::Done,
+            "missed" => Self::Missed,
+            "status" => Self::Status,
+            "length" => Self::Length,
+            "malformed" => Self::Malformed,
+            "hole" => Self::Hole,
+            "cut" => Self::Cut,
+            "timed_out" => Self::TimedOut,
+            "reset" => Self::Reset,
+            "refused" => Self::Refused,
+            "unreachable" => Self::Unreachable,
+            "aborted" => Self::Aborted,
+            _ => return None,
+        })
+    }
+}
+
+/// A departure's end. Times are ticks after `due`, 0 for what did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub outcome: RowOutcome,
+    pub session: u32,
+    pub status: u16,
+    pub due: u64,
+    pub sent: u32,
+    pub connected: u32,
+    pub first: u32,
+    pub done: u32,
+    /// Bytes of the body.
+    pub body: u32,
+    /// Bytes of the request that left, and of the response that came, heads included.
+    pub request: u32,
+    pub response: u32,
+}
+
+/// Counts of the whole simulation, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figures(Vec<(String, u64)>);
+
+impl Figures {
+    /// Whether there are none: the simulation did not tell them.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// 0 if there is none of that name.
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.iter().find(|(known, _)| known == name).map_or(0, |(_, count)| *count)
+    }
+}
+
+/// `NAME VALUE NAME VALUE …`
+impl std::str::FromStr for Figures {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let pair = |pair: &[&str]| Some((pair.first()?.to_string(), pair.get(1)?.parse().ok()?));
+        words.chunks(2).map(pair).collect::<Option<_>>().map(Self).ok_or("expected names and numbers")
+    }
+}
+
+/// What is reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    Row(Row),
+    /// That tick has come.
+    Now(u64),
+    /// A session's connection was made in so many ticks, where that is no part of a departure.
+    Connected {
+        session: u32,
+        ticks: u32,
+    },
+    /// A request that left at that tick has no outcome. Of the end.
+    Way(u64),
+    /// The last line.
+    End(Figures),
+    /// Nothing more comes. Without an end before it, the simulation died.
+    Gone,
+}
+
+impl Report {
+    fn of(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let first = words.next()?;
+        let mut number = || words.next()?.parse::<u64>().ok();
+        Some(match first {
+            "now" => Self::Now(number()?),
+            "way" => {
+                number()?;
+                Self::Way(number()?)
+            }
+            "connected" => {
+                Self::Connected { session: number()?.try_into().ok()?, ticks: number()?.try_into().ok()? }
+            }
+            "end" => Self::End(line.strip_prefix("end ")?.parse().ok()?),
+            word => {
+                let outcome = RowOutcome::of(word)?;
+                let mut small = || number()?.try_into().ok();
+                let (session, status): (u32, u32) = (small()?, small()?);
+                let due = number()?;
+                let mut small = || number()?.try_into().ok();
+                Self::Row(Row {
+                    outcome,
+                    session,
+                    status: status.try_into().ok()?,
+                    due,
+                    sent: small()?,
+                    connected: small()?,
+                    first: small()?,
+                    done: small()?,
+                    body: small()?,
+                    request: small()?,
+                    response: small()?,
+                })
+            }
+        })
+    }
+}
+
+/// The host's end of the socket.
+#[derive(Debug)]
+pub(super) struct Lines {
+    socket: UnixStream,
+    room: Vec<u8>,
+    /// Of `room`: what has come and was not taken.
+    from: usize,
+    to: usize,
+    patience: Option<Duration>,
+}
+
+impl Lines {
+    pub fn of(socket: UnixStream) -> Self {
+        Self { socket, room: vec![0; 2 * LONGEST], from: 0, to: 0, patience: None }
+    }
+
+    pub fn hang_up(&self, how: Shutdown) {
+        // It may be gone already.
+        let _ = self.socket.shutdown(how);
+    }
+
+    pub fn next(&mut self, patience: Duration) -> io::Result<Option<Report>> {
+        loop {
+            let waiting = &self.room[self.from..self.to];
+            if let Some(length) = waiting.iter().position(|byte| *byte == b'\n') {
+                let line = std::str::from_utf8(&waiting[..length]).unwrap_or("bytes that are no text");
+                let report = Report::of(line).ok_or_else(|| {
+                    io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        format!("it reported '{line}', which is unknown"),
+                    )
+                });
+                self.from += length + 1;
+                return report.map(Some);
+            }
+            if waiting.len() > LONGEST {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it reported a line that does not end",
+                ));
+            }
+            self.room.copy_within(self.from..self.to, 0);
+            (self.from, self.to) = (0, self.to - self.from);
+            if self.patience != Some(patience) {
+                self.socket.set_read_timeout(Some(patience))?;
+                self.patience = Some(patience);
+            }
+            match self.socket.read(&mut self.room[self.to..]) {
+                Ok(0) => return Ok(Some(Report::Gone)),
+                Ok(length) => self.to += length,
+                Err(error) => {
+                    return match error.kind() {
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
+                            Ok(None)
+                        }
+                        io::ErrorKind::ConnectionReset => Ok(Some(Report::Gone)),
+                        _ => Err(error),
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A plan file of any kind, read.
+
+use crate::frames::{self, Ready};
+use crate::load::{self, Finished};
+use crate::options::Options;
+use crate::status::{Failure, Status};
+use plan::packets::command_of;
+use plan::{LimitsFile, Note, Plan, PlanFile};
+
+/// A plan in which nothing is wrong but what only files and ports know.
+pub enum Loaded {
+    Http(Box<Plan>, Vec<Note>),
+    Frames(Ready),
+}
+
+impl Loaded {
+    /// Reads a plan file; `name` is what messages call it, and `more` adds to its limits.
+    ///
+    /// # Errors
+    /// The plan is wrong.
+    pub fn read(
+        text: &str,
+        name: &str,
+        more: impl FnOnce(&mut LimitsFile),
+        options: &Options,
+    ) -> Result<Self, Failure> {
+        if let Some(command) = command_of(text) {
+            return frames::ready(command, text, name, more, options).map(Self::Frames);
+        }
+        let mut file = PlanFile::from_toml(text, name).map_err(Failure::wrong)?;
+        more(&mut file.limits);
+        let (plan, notes) = file.resolve_with_notes().map_err(Failure::wrong)?;
+        Ok(Self::Http(Box::new(plan), notes))
+    }
+
+    /// The canonical text.
+    pub fn to_toml(&self) -> String {
+        match self {
+            Self::Http(plan, _) => plan.to_toml(),
+            Self::Frames(ready) => ready.to_toml(),
+        }
+    }
+
+    /// Runs it and prints what is wanted.
+    ///
+    /// # Errors
+    /// Nothing could be sent.
+    pub fn carry_out(self, options: &Options) -> Result<Status, Failure> {
+        match self {
+            Self::Http(plan, notes) => load::load(*plan, notes, options),
+            Self::Frames(ready) => ready.carry_out(options),
+        }
+    }
+
+    /// Runs it and keeps the result; prints no summary.
+    ///
+    /// # Errors
+    /// Nothing could be sent.
+    pub fn quietly(self, options: &Options) -> Result<Finished, Failure> {
+        match self {
+            Self::Http(plan, notes) => load::quietly(*plan, notes, options),
+            Self::Frames(ready) => ready.quietly(options),
+        }
+    }
+}

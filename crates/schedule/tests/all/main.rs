@@ -1,0 +1,3 @@
+//! Schedules from outside.
+
+mod shares;

@@ -1,0 +1,3 @@
+//! Sinks against real servers.
+
+mod redis;

@@ -1,0 +1,686 @@
+// The sessions of a load, without a processor: opens connections, sends requests when they are due, reads the
+// responses, and tells what became of each departure. Frames go to mac_tx_gmii and come from mac_rx_gmii.
+//
+//   schedule ──────┐                                                    ┌──► transmit ──► frames
+//   receive ─ queue┤                                                    │
+//   sweep (timers) ┼──► one event ──► memory ──► session_step ──► memory┤
+//   ramp (openings)┤    at a time                                       │
+//   response ──────┘                                                    └──► queue ──► response ──► results
+//
+// One event is under way at a time, from reading the record to writing it back, so none reads a record that is
+// about to change.
+//
+// A departure's cycle is its own. From `Guard` cycles before it is due, no other event starts; a free session
+// is fetched, and waits in `Hold` for the tick. So from the due tick to the first beat of the frame, always
+// the same number of cycles passes, whatever arrives. The transmitter keeps the wire free for it in the same
+// way. A session is free if its connection is established and no response is awaited, with a connection for
+// each request: if it has none. If there is no such session at the due time, the departure is missed. The
+// schedule does not wait.
+//
+// Connections open on a ramp, one each `open_gap` cycles, also those that the server closed; with a
+// connection for each request the departures are the openings. Nothing is ever sent at once after a time-out.
+module session_engine
+  import tare_pkg::*;
+  import tcp_spec_pkg::*;
+  import session_pkg::*;
+  import session_engine_pkg::*;
+#(
+    parameter int unsigned Sessions = 8192
+) (
+    input  logic            clk_i,
+    input  logic            rst_ni,
+    // The host: a load is set, then templates are written, then it starts. It ends with a reset.
+    input  load_t           load_i,
+    input  logic            start_i,
+    input  logic            template_write_i,
+    input  place_t          template_place_i,
+    input  logic [7:0]      template_byte_i,
+    input  logic            entry_write_i,
+    input  template_t       entry_place_i,
+    input  template_entry_t entry_i,
+    output logic            result_valid_o,
+    input  logic            result_ready_i,
+    output result_t         result_o,
+    output counted_t        counted_o,
+    output logic            round_o,     // of the sweep of timers
+    // The wire.
+    output tick_t           now_o,
+    input  logic            heard_valid_i,
+    input  received_t       heard_i,
+    output logic            beat_valid_o,
+    input  logic            beat_ready_i,
+    output beat_t           beat_o
+);
+  localparam int unsigned Width = $clog2(Sessions);
+  localparam int unsigned Guard = 40;
+  localparam int unsigned ToldDepth = 512;
+  localparam int unsigned ToldMost = 480;
+
+  typedef enum logic [2:0] {
+    Off,
+    Clear,
+    Pick,
+    Fetch,
+    Fetched,
+    Look,
+    Hold,
+    Run
+  } state_e;
+  typedef enum logic [2:0] {
+    Departure,
+    Further,   // what follows an event of the same session
+    Asked,
+    Heard,
+    Opening,
+    Timer
+  } source_e;
+
+  state_e state_q;
+  source_e source_q;
+  index_t index_q;
+
+  // Time.
+  tick_t now_q;
+  time_t time_;
+  assign now_o = now_q;
+  always_ff @(posedge clk_i) now_q <= !rst_ni ? '0 : now_q + 48'd1;
+  session_clock clock (.clk_i, .rst_ni, .micro_i(load_i.micro), .now_o(time_));
+
+  // The step.
+  wire clears = state_q == Off || state_q == Clear;
+  logic step_valid, step_ready, step_done;
+  session_t record, stepped;
+  event_t step_event;
+  path_t path;
+  segment_t segment;
+  notices_t notices;
+  // While records are cleared, it makes empty ones.
+  session_step step (
+      .clk_i,
+      .rst_ni   (rst_ni && !clears),
+      .valid_i  (step_valid),
+      .ready_o  (step_ready),
+      .record_i (record),
+      .event_i  (step_event),
+      .path_i   (path),
+      .now_i    (time_),
+      .valid_o  (step_done),
+      .record_o (stepped),
+      .segment_o(segment),
+      .notices_o(notices)
+  );
+  logic sampled;
+  logic [16:0] rto;
+  session_rto timeout (
+    .clk_i,
+    .rst_ni,
+    .valid_i  (step_done && notices.rtt),
+    .micros_i (notices.micros),
+    .sampled_o(sampled),
+    .rto_o    (rto)
+  );
+  always_comb begin
+    path = load_i.path;
+    path.sampled = sampled;
+    path.rto = rto;
+  end
+
+  // The records, and what requests were made of.
+  index_t clear_q;
+  wire clearing = state_q == Clear;
+  wire finished = state_q == Run && step_done;
+  request_t request, request_next;
+  index_t sweep_place, read_place;
+  wire engine_reads = state_q == Fetch || state_q == Fetched || state_q == Look || state_q == Hold;
+  assign read_place = engine_reads ? index_q : sweep_place;
+  session_memory #(
+      .T    (session_t),
+      .Depth(Sessions)
+  ) records (
+      .clk_i,
+      .write_i(clearing || finished),
+      .place_i(clearing ? clear_q[Width-1:0] : index_q[Width-1:0]),
+      .data_i (stepped),
+      .read_i (read_place[Width-1:0]),
+      .data_o (record)
+  );
+  logic unqueue;
+  session_memory #(
+      .T    (request_t),
+      .Depth(Sessions)
+  ) requests (
+      .clk_i,
+      .write_i(clearing || finished || unqueue),
+      .place_i(clearing ? clear_q[Width-1:0] : index_q[Width-1:0]),
+      .data_i (clearing ? '0 : request_next),
+      .read_i (read_place[Width-1:0]),
+      .data_o (request)
+  );
+
+  // Sessions without a connection, and free ones. A session is in a queue once at most.
+  logic closed_push, closed_valid, closed_pop, ready_push, ready_valid, ready_pop;
+  index_t closed_place, ready_place;
+  stream_fifo #(
+      .T    (index_t),
+      .Depth(Sessions)
+  ) closed_queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(closed_push),
+      .ready_o(),
+      .data_i (clearing ? clear_q : index_q),
+      .valid_o(closed_valid),
+      .ready_i(closed_pop),
+      .data_o (closed_place),
+      .empty_o()
+  );
+  stream_fifo #(
+      .T    (index_t),
+      .Depth(Sessions)
+  ) ready_queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(ready_push),
+      .ready_o(),
+      .data_i (index_q),
+      .valid_o(ready_valid),
+      .ready_i(ready_pop),
+      .data_o (ready_place),
+      .empty_o()
+  );
+
+  // Templates.
+  (* no_rw_check *)
+  logic [7:0] template_bytes[4096];
+  logic [7:0] template_byte_q;
+  place_t template_read;
+  always_ff @(posedge clk_i) begin
+    if (template_write_i) template_bytes[template_place_i] <= template_byte_i;
+    template_byte_q <= template_bytes[template_read];
+  end
+  template_entry_t entries[64];
+  template_t next_template_q;
+  always_ff @(posedge clk_i) if (entry_write_i) entries[entry_place_i] <= entry_i;
+  wire template_entry_t entry = entries[source_q==Departure?next_template_q : request.template_];
+  template_entry_t entry_q;
+
+  // Fields: the number of the departure in decimal digits, and random ones.
+  logic [7:0][3:0] number_q;
+  logic [31:0] random_q;
+  function automatic logic [7:0][3:0] counted_up(input logic [7:0][3:0] digits);
+    logic [7:0][3:0] up;
+    logic carry;
+    up = digits;
+    carry = 1'b1;
+    for (int unsigned place = 0; place < 8; place++) begin
+      if (carry) up[place] = digits[place] == 4'd9 ? 4'd0 : digits[place] + 4'd1;
+      carry = carry && digits[place] == 4'd9;
+    end
+    return up;
+  endfunction
+
+  // What arrived.
+  logic [7:0] ring[8192];
+  logic [7:0] ring_byte_q, ring_byte;
+  ring_t ring_write_place, ring_read, ring_free;
+  logic ring_write;
+  logic [7:0] echo_bytes[256];
+  logic [7:0] echo_byte_q, echo_byte, echo_write_place, echo_read;
+  logic echo_write;
+  always_ff @(posedge clk_i) begin
+    if (ring_write) ring[ring_write_place] <= ring_byte;
+    ring_byte_q <= ring[ring_read];
+    if (echo_write) echo_bytes[echo_write_place] <= echo_byte;
+    echo_byte_q <= echo_bytes[echo_read];
+  end
+  logic arrived_valid, arrived_ready, heard_valid, heard_pop;
+  heard_segment_t arrived, heard;
+  logic question_valid, question_ready;
+  question_t question;
+  session_receive receive (
+      .clk_i,
+      .rst_ni,
+      .load_i,
+      .valid_i         (heard_valid_i && state_q != Off && !clearing),
+      .received_i      (heard_i),
+      .valid_o         (arrived_valid),
+      .ready_i         (arrived_ready),
+      .segment_o       (arrived),
+      .ring_write_o    (ring_write),
+      .ring_place_o    (ring_write_place),
+      .ring_byte_o     (ring_byte),
+      .ring_free_i     (ring_free),
+      .question_valid_o(question_valid),
+      .question_ready_i(question_ready),
+      .question_o      (question),
+      .echo_write_o    (echo_write),
+      .echo_place_o    (echo_write_place),
+      .echo_byte_o     (echo_byte),
+      .foreign_o       (counted_o.foreign),
+      .stray_o         (counted_o.stray),
+      .bad_o           (counted_o.bad),
+      .full_o          (counted_o.full)
+  );
+  stream_fifo #(
+      .T    (heard_segment_t),
+      .Depth(512)
+  ) heard_queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(arrived_valid),
+      .ready_o(arrived_ready),
+      .data_i (arrived),
+      .valid_o(heard_valid),
+      .ready_i(heard_pop),
+      .data_o (heard),
+      .empty_o()
+  );
+
+  // The schedule, and the ramp of openings.
+  logic schedule_valid, schedule_over, schedule_next;
+  tick_t due;
+  logic [15:0] wait_cycles;
+  session_schedule schedule (
+      .clk_i,
+      .rst_ni,
+      .now_i        (now_q),
+      .set_i        (start_i),
+      .first_i      (load_i.first),
+      .whole_i      (load_i.whole),
+      .numerator_i  (load_i.numerator),
+      .denominator_i(load_i.denominator),
+      .number_i     (load_i.departures),
+      .valid_o      (schedule_valid),
+      .over_o       (schedule_over),
+      .due_o        (due),
+      .wait_o       (wait_cycles),
+      .next_i       (schedule_next)
+  );
+  logic [31:0] open_count_q;
+  logic open_due_q;
+
+  // Timers.
+  logic late_valid, late_pop;
+  index_t late_place;
+  session_sweep sweep (
+      .clk_i,
+      .rst_ni,
+      .enable_i  (state_q != Off && !clearing),
+      .sessions_i(load_i.sessions),
+      .millis_i  (time_.millis),
+      .free_i    (!engine_reads),
+      .place_o   (sweep_place),
+      .record_i  (record),
+      .valid_o   (late_valid),
+      .ready_i   (late_pop),
+      .late_o    (late_place),
+      .round_o
+  );
+
+  // What leaves.
+  sending_t sending, other;
+  logic departing_ready, other_room, other_valid, other_ready, started;
+  assign sending.departure = source_q == Departure;
+  assign sending.index     = index_q;
+  assign sending.entry     = entry_q;
+  assign sending.digits    = request_next.digits;
+  assign sending.segment   = segment;
+  logic [9:0] late_departures_q;
+  wire late_departures = late_departures_q != '0;
+  wire departs = finished && source_q == Departure && segment.valid;
+  wire departs_now = departs && departing_ready && !late_departures;
+  stream_fifo #(
+      .T    (sending_t),
+      .Depth(512)
+  ) other_queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(finished && segment.valid && !departs_now),
+      .ready_o(other_room),
+      .data_i (sending),
+      .valid_o(other_valid),
+      .ready_i(other_ready),
+      .data_o (other),
+      .empty_o()
+  );
+  index_t started_index;
+  logic [15:0] wire_wait;
+  always_comb begin
+    wire_wait = wait_cycles;
+    if (!schedule_valid) wire_wait = '0;
+    if (!load_i.open_loop || schedule_over) wire_wait = '1;
+    if (state_q == Run && source_q == Departure && load_i.open_loop) wire_wait = '0;
+  end
+  session_transmit transmit (
+      .clk_i,
+      .rst_ni,
+      .load_i,
+      .departure_valid_i(departs && !late_departures),
+      .departure_ready_o(departing_ready),
+      .departure_i      (sending),
+      .other_valid_i    (other_valid),
+      .other_ready_o    (other_ready),
+      .other_i          (other),
+      .hurry_i          (late_departures),
+      .question_valid_i (question_valid),
+      .question_ready_o (question_ready),
+      .question_i       (question),
+      .echo_place_o     (echo_read),
+      .echo_byte_i      (echo_byte_q),
+      .template_place_o (template_read),
+      .template_byte_i  (template_byte_q),
+      .wait_i           (wire_wait),
+      .valid_o          (beat_valid_o),
+      .ready_i          (beat_ready_i),
+      .beat_o,
+      .started_o        (started),
+      .started_index_o  (started_index),
+      .arp_o            (counted_o.arp),
+      .echo_o           (counted_o.echo),
+      .delayed_o        (counted_o.delayed)
+  );
+
+  // What is told to the reader of responses. The start of a frame is told behind its departure.
+  told_t telling, told;
+  logic tell, told_valid, told_ready, sent_waits_q;
+  index_t sent_index_q;
+  tick_t sent_stamp_q;
+  logic [9:0] told_count_q;
+  wire told_room = told_count_q < 10'(ToldMost);
+  heard_segment_t heard_q;
+  ask_t ask, ask_q;
+  logic ask_valid, ask_pop, miss;
+  tick_t due_q;
+  always_comb begin
+    telling = '0;
+    telling.index = index_q;
+    telling.incarnation = stepped.incarnation;
+    telling.stamp = now_q;
+    if (finished) begin
+      telling.departed = source_q == Departure;
+      telling.connected = notices.connected;
+      telling.ended = notices.ended;
+      telling.closed = notices.closed;
+      if (source_q == Departure) telling.stamp = due_q;
+      if (source_q == Heard) begin
+        telling.stamp = heard_q.stamp;
+        telling.bytes = heard_q.bytes;
+        telling.text = heard_q.event_.len != '0;
+        telling.start = heard_q.start;
+        telling.after = heard_q.after;
+        telling.data = notices.data;
+        telling.filled_len = notices.filled ? notices.filled_len : '0;
+        telling.data_after = notices.data_after;
+      end
+    end else if (miss) begin
+      telling.missed = 1'b1;
+      telling.stamp  = due;
+    end else begin
+      telling.sent  = sent_waits_q;
+      telling.index = sent_index_q;
+      telling.stamp = sent_stamp_q;
+    end
+    tell = sent_waits_q || miss;
+    if (finished) begin
+      tell = telling.departed || telling.connected || telling.ended || telling.closed != CauseNone
+        || telling.text;
+    end
+  end
+  stream_fifo #(
+      .T    (told_t),
+      .Depth(ToldDepth)
+  ) told_queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(tell),
+      .ready_o(),
+      .data_i (telling),
+      .valid_o(told_valid),
+      .ready_i(told_ready),
+      .data_o (told),
+      .empty_o()
+  );
+  session_response #(
+      .Sessions(Sessions)
+  ) response (
+      .clk_i,
+      .rst_ni,
+      .load_i,
+      .clear_i       (clears),
+      .clear_place_i (clear_q),
+      .told_valid_i  (told_valid),
+      .told_ready_o  (told_ready),
+      .told_i        (told),
+      .ring_place_o  (ring_read),
+      .ring_byte_i   (ring_byte_q),
+      .ring_free_o   (ring_free),
+      .ask_valid_o   (ask_valid),
+      .ask_ready_i   (ask_pop),
+      .ask_o         (ask),
+      .result_valid_o,
+      .result_ready_i,
+      .result_o,
+      .result_lost_o (counted_o.result_lost),
+      .excess_o      (counted_o.excess)
+  );
+
+  // Which event is next.
+  event_e further_q;
+  logic further_valid_q;
+  index_t further_index_q;
+  logic [31:0] loop_left_q;  // departures of a closed loop
+  wire pool_valid = load_i.each ? closed_valid : ready_valid;
+  wire guarded = load_i.open_loop && !schedule_over && (!schedule_valid || wait_cycles < 16'(Guard));
+  wire loop_due = !load_i.open_loop && loop_left_q != '0 && pool_valid && (!load_i.each || open_due_q);
+  wire room = other_room && told_room;
+  logic pick_departure, pick_further, pick_ask, pick_heard, pick_open, pick_late;
+  always_comb begin
+    {pick_departure, pick_further, pick_ask, pick_heard, pick_open, pick_late, miss} = '0;
+    if (state_q == Pick) begin
+      if (guarded) begin
+        pick_departure = schedule_valid && pool_valid && room;
+        miss = schedule_valid && !pool_valid && wait_cycles == '0 && told_room;
+      end else if (further_valid_q) pick_further = room;
+      else if (room && ask_valid) pick_ask = 1'b1;
+      else if (room && heard_valid) pick_heard = 1'b1;
+      else if (room && !load_i.each && open_due_q && closed_valid) pick_open = 1'b1;
+      else if (room && late_valid) pick_late = 1'b1;
+      else pick_departure = loop_due && room;
+    end
+  end
+  assign ask_pop     = pick_ask;
+  assign heard_pop   = pick_heard;
+  assign late_pop    = pick_late;
+  assign closed_pop  = pick_open || pick_departure && load_i.each;
+  assign ready_pop   = pick_departure && !load_i.each;
+
+  // A session that is no longer what the queue took it for is left out.
+  wire free_now = load_i.each
+    ? record.state == Closed
+    : record.state == Established && !record.flags.asked && record.left == '0;
+  wire asked_of_this = source_q != Asked || record.incarnation == ask_q.incarnation;
+  assign unqueue = state_q == Look && source_q == Departure && !free_now;
+  wire due_now = !load_i.open_loop || schedule_valid && wait_cycles == '0;
+  wire goes = state_q == Hold ? due_now : state_q == Look && source_q != Departure && asked_of_this;
+  assign step_valid = goes;
+  assign schedule_next = miss || goes && source_q == Departure && load_i.open_loop;
+
+  // Where sequence numbers start: a clock of 4 us, and for each port another offset (RFC 6528, with a hash
+  // that hides the secret from nobody who sees several numbers).
+  logic [31:0] offset_q, offset2_q;
+  always_ff @(posedge clk_i) begin
+    offset_q  <= load_i.secret ^ {index_q, 19'd0} ^ {19'd0, index_q};
+    offset2_q <= (offset_q ^ (offset_q << 13) ^ (offset_q >> 7)) + {load_i.secret[15:0], load_i.secret[31:16]};
+  end
+
+  event_t made_event;
+  wire opens = source_q == Opening || source_q == Departure && load_i.each;
+  wire sends = source_q == Departure && !load_i.each || source_q == Further && further_q == EventSend;
+  always_comb begin
+    made_event = '0;
+    unique case (source_q)
+      Departure: made_event.kind = load_i.each ? EventOpen : EventSend;
+      Further:   made_event.kind = further_q;
+      Asked:     made_event.kind = ask_q.give_up ? EventAbort : EventAnswered;
+      Opening:   made_event.kind = EventOpen;
+      default:   made_event.kind = EventTimer;
+    endcase
+    if (opens) begin
+      made_event.seq = {2'b00, time_.micros[31:2]} + offset2_q;
+      made_event.patience = load_i.open_patience;
+    end
+    if (sends) begin
+      made_event.len = 16'(state_q == Hold ? entry_q.len : entry.len);
+      made_event.patience = load_i.patience;
+    end
+    step_event = source_q == Heard ? heard_q.event_ : made_event;
+  end
+
+  // What the record of requests says behind the step.
+  logic queued_q;
+  request_t request_q;
+  wire established = stepped.state == Established;
+  wire becomes_free = !load_i.each && established
+    && (notices.connected || notices.done && ask_q.keep && source_q == Asked);
+  assign ready_push  = finished && becomes_free && !queued_q;
+  assign closed_push = clearing ? 14'(clear_q) < load_i.sessions : finished && notices.closed != CauseNone;
+  always_comb begin
+    request_next = request_q;
+    request_next.queued = queued_q || becomes_free;
+    if (unqueue) begin
+      request_next = request;
+      request_next.queued = 1'b0;
+    end
+  end
+
+  // What follows in the same session: the request behind the handshake, our FIN, or an acknowledgment that
+  // does not wait.
+  wire asks_now = load_i.each && established && notices.connected;
+  wire closes_now = load_i.each && load_i.fin && established && notices.done;
+  wire follows = asks_now || closes_now || stepped.flags.ack_now && stepped.state != Closed;
+
+  wire [31:0] digits = entry.field == FieldSequence ? number_q : random_q;
+  assign counted_o.retransmitted = finished && notices.retransmitted;
+  assign counted_o.opened = finished && notices.connected;
+
+  always_ff @(posedge clk_i) begin
+    unique case (state_q)
+      Off: if (start_i) state_q <= Clear;
+      Clear: begin
+        clear_q <= clear_q + 13'd1;
+        if (clear_q == 13'(Sessions - 1)) state_q <= Pick;
+      end
+
+      Pick: begin
+        if (pick_departure) begin
+          source_q <= Departure;
+          index_q  <= load_i.each ? closed_place : ready_place;
+          state_q  <= Fetch;
+        end
+        if (pick_further) begin
+          source_q        <= Further;
+          index_q         <= further_index_q;
+          state_q         <= Fetch;
+          further_valid_q <= 1'b0;
+        end
+        if (pick_ask) begin
+          source_q <= Asked;
+          ask_q    <= ask;
+          index_q  <= ask.index;
+          state_q  <= Fetch;
+        end
+        if (pick_heard) begin
+          source_q <= Heard;
+          heard_q  <= heard;
+          index_q  <= heard.index;
+          state_q  <= Fetch;
+        end
+        if (pick_open) begin
+          source_q <= Opening;
+          index_q  <= closed_place;
+          state_q  <= Fetch;
+        end
+        if (pick_late) begin
+          source_q <= Timer;
+          index_q  <= late_place;
+          state_q  <= Fetch;
+        end
+      end
+      Fetch: state_q <= Fetched;
+      Fetched: state_q <= Look;
+
+      Look: begin
+        queued_q  <= request.queued && source_q != Departure;
+        request_q <= request;
+        entry_q   <= entry;
+        if (source_q == Departure) begin
+          request_q.template_ <= next_template_q;
+          request_q.digits    <= digits;
+          state_q             <= free_now ? Hold : Pick;
+        end else state_q <= asked_of_this ? Run : Pick;
+      end
+
+      Hold:
+      if (due_now) begin
+        state_q         <= Run;
+        due_q           <= load_i.open_loop ? due : now_q;
+        number_q        <= counted_up(number_q);
+        next_template_q <= 7'(next_template_q) + 7'd1 >= load_i.templates ? '0 : next_template_q + 6'd1;
+        if (!load_i.open_loop) loop_left_q <= loop_left_q - 32'd1;
+      end
+
+      default:  // Run
+      if (step_done) begin
+        state_q <= Pick;
+        // A departure may come between an event and what follows it, and has nothing that follows.
+        if (source_q != Departure && follows) begin
+          further_valid_q <= 1'b1;
+          further_index_q <= index_q;
+          further_q       <= EventFlush;
+          if (asks_now) further_q <= EventSend;
+          else if (closes_now) further_q <= EventClose;
+        end
+      end
+    endcase
+
+    // Galois: x^32 + x^22 + x^2 + x + 1.
+    random_q <= {1'b0, random_q[31:1]} ^ (random_q[0] ? 32'h8020_0003 : '0);
+
+    // Departures that the transmitter could not take at once.
+    late_departures_q <= late_departures_q + 10'(departs && !departs_now)
+      - 10'(other_valid && other_ready && other.departure);
+
+    if (sent_waits_q && !finished && !miss) sent_waits_q <= 1'b0;
+    if (started) begin
+      sent_waits_q <= 1'b1;
+      sent_index_q <= started_index;
+      sent_stamp_q <= now_q;
+    end
+    told_count_q <= told_count_q + 10'(tell) - 10'(told_valid && told_ready);
+
+    open_count_q <= open_count_q + 32'd1;
+    if (pick_open || pick_departure && !load_i.open_loop && load_i.each) open_due_q <= 1'b0;
+    if (open_count_q + 32'd1 >= load_i.open_gap) begin
+      open_count_q <= '0;
+      open_due_q   <= 1'b1;
+    end
+
+    if (start_i) begin
+      loop_left_q <= load_i.open_loop ? '0 : load_i.departures;
+      random_q    <= load_i.secret | 32'd1;
+    end
+    if (!rst_ni) begin
+      state_q           <= Off;
+      clear_q           <= '0;
+      further_valid_q   <= 1'b0;
+      late_departures_q <= '0;
+      sent_waits_q      <= 1'b0;
+      told_count_q      <= '0;
+      next_template_q   <= '0;
+      number_q          <= '0;
+      open_due_q        <= 1'b0;
+      open_count_q      <= '0;
+      loop_left_q       <= '0;
+    end
+  end
+endmodule

@@ -1,0 +1,121 @@
+// session_engine between its MACs, for simulation. Each member of the load is a port.
+module session_sim
+  import tare_pkg::*;
+  import session_pkg::*;
+  import session_engine_pkg::*;
+#(
+    parameter int unsigned Sessions = 8192
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  load_t       load_i,
+    input  logic        start_i,
+    input  logic        template_write_i,
+    input  logic [11:0] template_place_i,
+    input  logic [7:0]  template_byte_i,
+    input  logic        entry_write_i,
+    input  logic [5:0]  entry_place_i,
+    input  logic [10:0] entry_len_i,
+    input  logic [11:0] entry_start_i,
+    input  logic [15:0] entry_sum_i,
+    input  logic [1:0]  entry_field_i,
+    input  logic [10:0] entry_field_place_i,
+    output logic        result_valid_o,
+    output logic [3:0]  outcome_o,
+    output logic [12:0] index_o,
+    output logic [9:0]  status_o,
+    output logic [47:0] due_o,
+    output logic [31:0] sent_o,
+    output logic [31:0] connected_o,
+    output logic [31:0] first_o,
+    output logic [31:0] done_o,
+    output logic [27:0] size_o,
+    output logic [10:0] counted_o,
+    output logic        round_o,
+    output logic [47:0] now_o,
+    // GMII.
+    output logic [7:0]  txd_o,
+    output logic        tx_en_o,
+    output logic        tx_er_o,
+    input  logic [7:0]  rxd_i,
+    input  logic        rx_dv_i
+);
+  tick_t now;
+  logic heard_valid, beat_valid, beat_ready;
+  received_t heard;
+  beat_t beat;
+  logic [7:0] byte_;
+  result_t result;
+  template_entry_t entry;
+
+  assign entry = '{
+          start: entry_start_i,
+          len: entry_len_i,
+          sum: entry_sum_i,
+          field: field_e'(entry_field_i),
+          place: entry_field_place_i
+      };
+  assign now_o = now;
+  assign outcome_o = result.outcome;
+  assign index_o = result.index;
+  assign status_o = result.status;
+  assign due_o = result.due;
+  assign sent_o = result.sent;
+  assign connected_o = result.connected;
+  assign first_o = result.first;
+  assign done_o = result.done;
+  assign size_o = result.size;
+
+  session_engine #(
+      .Sessions(Sessions)
+  ) engine (
+      .clk_i,
+      .rst_ni,
+      .load_i,
+      .start_i,
+      .template_write_i,
+      .template_place_i,
+      .template_byte_i,
+      .entry_write_i,
+      .entry_place_i,
+      .entry_i       (entry),
+      .result_valid_o,
+      .result_ready_i(1'b1),
+      .result_o      (result),
+      .counted_o,
+      .round_o,
+      .now_o         (now),
+      .heard_valid_i (heard_valid),
+      .heard_i       (heard),
+      .beat_valid_o  (beat_valid),
+      .beat_ready_i  (beat_ready),
+      .beat_o        (beat)
+  );
+  mac_tx_gmii mac_tx (
+      .clk_i,
+      .rst_ni,
+      .valid_i   (beat_valid),
+      .ready_o   (beat_ready),
+      .beat_i    (beat),
+      .step_o    (),
+      .byte_o    (byte_),
+      .byte_i    (byte_),
+      .txd_o,
+      .tx_en_o,
+      .tx_er_o,
+      .sent_o    (),
+      .underrun_o()
+  );
+  mac_rx_gmii mac_rx (
+      .clk_i,
+      .rst_ni,
+      .now_i     (64'(now)),
+      .time_i    ('0),
+      .rxd_i,
+      .rx_dv_i,
+      .rx_er_i   (1'b0),
+      .valid_o   (heard_valid),
+      .received_o(heard),
+      .noise_o   ()
+  );
+endmodule
