@@ -2,9 +2,10 @@
 # Builds the workspace and runs all its tests and those of the hardware, all of them even if some fail, and ends
 # with one line of totals:
 #
-#   N passed, N failed[, N skipped][, N unchanged]
+#   N passed, N failed[, N at the second try][, N skipped][, N unchanged]
 #
-# A test binary that did not build, or that crashed, counts as one failure. Unchanged are parts of the
+# A test binary that did not build, or that crashed, counts as one failure. Who fails beside others may try again
+# alone (scripts/again.py), and is named and counted for itself if that helps. Unchanged are parts of the
 # hardware's tests that have passed before with the same sources and tools (scripts/hdl_test.sh).
 #
 #   cargo builds          tests of the crates      system tests
@@ -55,14 +56,17 @@ beside=$!
         RUST_TEST_THREADS=64 cargo test --release --package tare-system-tests --no-fail-fast
         crates=$((crates + $?))
         wait $computes
-        echo $((crates + $?)) >"$status"
+        crates=$((crates + $?))
         cat "$computed"
     else
-        echo 1 >"$status"
+        crates=1
     fi
     # Each part says its own totals; a script that ended before its last part says none.
-    wait $beside || echo 1 >"$status"
+    wait $beside
+    parts=$?
+    [ $crates -eq 0 ] || ! scripts/again.py "$log" || crates=0
     cat "$hardware"
+    echo $((crates + parts)) >"$status"
 } >"$log" 2>&1 </dev/null
 beside=
 kill $mark
@@ -96,11 +100,12 @@ awk -v left="$left" -v status="$(cat "$status")" -v skipped="$(wc -l <"$TARE_SKI
             if ($i ~ /^unchanged/) unchanged += $(i - 1)
         }
     }
+    /^second try: / { again = $3 }
     / process didn.t exit successfully: .*\(signal: / { failed++ }
     END {
-        failed += left
+        failed += left - again
         if (status != 0 && failed == 0) failed = 1
-        printf "\n%d passed, %d failed%s%s\n", passed, failed, skipped ? ", " skipped " skipped" : "", unchanged ? ", " unchanged " unchanged" : ""
+        printf "\n%d passed, %d failed%s%s%s\n", passed, failed, again ? ", " again " at the second try" : "", skipped ? ", " skipped " skipped" : "", unchanged ? ", " unchanged " unchanged" : ""
         exit failed != 0
     }
 ' "$log"

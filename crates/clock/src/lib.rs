@@ -21,6 +21,7 @@ mod probe;
 mod raw;
 mod realtime;
 mod sleep;
+mod thread_cpu;
 
 pub use agreement::{Agreement, Watch};
 pub use fake::FakeClock;
@@ -30,6 +31,7 @@ pub use probe::{KernelClock, Refused};
 pub use raw::{clock_ns, monotonic_ns, tai_minus_unix_ns, thread_cpu_ns, unix_ns, wall_time};
 pub use realtime::Realtime;
 pub use sleep::set_timer_slack_ns;
+pub use thread_cpu::ThreadCpu;
 
 use units::Instant;
 

@@ -12,7 +12,7 @@
 //! due times leave them time to sleep, and only where another CPU is left to everybody else. A thread that does
 //! not sleep after all is given its niceness back.
 
-use crate::raw;
+use crate::thread_cpu::ThreadCpu;
 use os::{cpus, scheduling};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -249,18 +249,18 @@ impl Grant {
 
     /// A thread that wakes now and then and looks whether this one has slept.
     fn watch(&self) -> Result<(), String> {
-        let (watched, lost) = (Watched::this(), self.lost.clone());
+        let (watched, lost) = (ThreadCpu::this(), self.lost.clone());
         let watcher = std::thread::Builder::new().name("tare-watch".to_owned()).spawn(move || {
             // Otherwise it might not run where it is needed most.
             let _ = scheduling::real_time(WATCHER);
-            let mut before = watched.cpu_ns();
+            let mut before = watched.used_ns();
             loop {
                 std::thread::sleep(WATCH);
-                let now = watched.cpu_ns();
+                let now = watched.used_ns();
                 // It has ended.
                 let (Some(now), Some(earlier)) = (now, before) else { return };
                 if now.saturating_sub(earlier) as f64 > WATCH.as_nanos() as f64 * SHARE {
-                    watched.demote();
+                    ordinary(watched.tid());
                     lost.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
@@ -274,31 +274,6 @@ impl Grant {
                 Err(format!("nobody could watch over a real-time thread: {error}"))
             }
         }
-    }
-}
-
-/// A thread of this process.
-#[derive(Clone, Copy, Debug)]
-struct Watched {
-    tid: libc::pid_t,
-    clock: libc::clockid_t,
-}
-
-impl Watched {
-    fn this() -> Self {
-        let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        // A thread's CPU-time clock, as the kernel numbers them: the thread's number inverted, and two flags
-        // (of a thread; all of it).
-        Self { tid, clock: (!tid << 3) | 0b110 }
-    }
-
-    /// `None` once it has ended.
-    fn cpu_ns(self) -> Option<u64> {
-        raw::cpu_clock_ns(self.clock)
-    }
-
-    fn demote(self) {
-        ordinary(self.tid);
     }
 }
 

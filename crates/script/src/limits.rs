@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What a script may keep.
 pub const MOST_BYTES: usize = 64 << 20;
@@ -22,8 +23,8 @@ pub const MOST_BYTES: usize = 64 << 20;
 const LOOKED_AT_BYTES: usize = 96 << 20;
 /// What it is refused at once.
 pub const REFUSED_BYTES: usize = 256 << 20;
-/// How long a call may take.
-pub const MOST_SECONDS: u32 = 1;
+/// How long a call may have a CPU.
+pub const MOST_TIME: Duration = Duration::from_secs(1);
 
 /// The allocator's state, and whether time is up.
 pub struct Limits {

@@ -1,21 +1,28 @@
 //! A thread that sees to it that no call of a script goes on for ever.
 //!
-//! It wakes up ten times a second and looks whether the same call is still going on. It reads no clock: a
-//! machine that stands still does not use up a script's time.
+//! It wakes up ten times a second and looks whether the same call is still going on, and how long its thread
+//! has had a CPU since: a machine that stands still, or is busy with others, does not use up a script's time.
 
-use crate::limits::{self, Limits, MOST_SECONDS};
+use crate::limits::{self, Limits, MOST_TIME};
+use clock::ThreadCpu;
 use mlua::ffi;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-const LOOKS_A_SECOND: u32 = 10;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+thread_local! {
+    static THIS: i32 = ThreadCpu::this().tid();
+}
 
 #[derive(Default)]
 struct Shared {
     /// Twice the calls that began, less one while one goes on.
     calls: AtomicU64,
+    /// The thread of the call that goes on.
+    caller: AtomicI32,
     is_over: Mutex<bool>,
     wake: Condvar,
 }
@@ -61,7 +68,8 @@ impl Watchdog {
 
     /// A call begins.
     pub fn begin(&self) {
-        self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        self.shared.caller.store(THIS.with(|tid| *tid), Ordering::Relaxed);
+        self.shared.calls.fetch_add(1, Ordering::Release);
     }
 
     /// It has ended.
@@ -71,18 +79,25 @@ impl Watchdog {
 }
 
 fn watch(shared: &Shared, subject: &Subject) {
-    let (mut last, mut looks) = (0, 0);
+    // The call that went on at the last look, and what its thread had used when it was first seen.
+    let mut seen = None;
     let mut is_over = shared.is_over.lock().unwrap_or_else(PoisonError::into_inner);
     while !*is_over {
-        let patience = Duration::from_secs(1) / LOOKS_A_SECOND;
-        let waited = shared.wake.wait_timeout(is_over, patience);
+        let waited = shared.wake.wait_timeout(is_over, LOOK_EVERY);
         is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
-        let calls = shared.calls.load(Ordering::Relaxed);
-        looks = if calls == last && calls % 2 == 1 { looks + 1 } else { 0 };
-        last = calls;
-        if looks == LOOKS_A_SECOND * MOST_SECONDS {
-            subject.stop();
-        }
+        let call = shared.calls.load(Ordering::Acquire);
+        let caller = ThreadCpu::of(shared.caller.load(Ordering::Relaxed));
+        let used_ns = if call % 2 == 1 { caller.used_ns() } else { None };
+        seen = match (seen, used_ns) {
+            (Some((before, since_ns)), Some(used_ns)) if before == call => {
+                if used_ns.saturating_sub(since_ns) >= MOST_TIME.as_nanos() as u64 {
+                    subject.stop();
+                }
+                seen
+            }
+            (_, Some(used_ns)) => Some((call, used_ns)),
+            (_, None) => None,
+        };
     }
 }
 
