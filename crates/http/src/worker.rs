@@ -76,8 +76,10 @@ use timers::Timers;
 use turns::Turns;
 use upload::Upload;
 
-/// Departures launched before the sockets are looked at again.
+/// Departures launched before the sockets are looked at again, and how long that may take: where ports are
+/// nearly used up, the kernel looks for one for milliseconds.
 const LAUNCHES: usize = 64;
+const LAUNCHING: Picos = Picos::from_millis(2);
 /// The longest wait, so that intervals are handed over in time.
 pub const LONGEST_WAIT: Picos = Picos::from_millis(20);
 
@@ -112,6 +114,8 @@ pub(crate) struct Worker<D, R> {
     timers: Timers,
     sockets: Sockets<D>,
     turns: Turns,
+    /// More departures were due than could be launched in the time for that.
+    is_behind: bool,
     accounts: Accounts<R>,
     /// What is to be sent once more, the oldest first.
     again: VecDeque<Again>,
@@ -125,6 +129,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         Self {
             sockets: Sockets::new(driver, plan.connection.throttle.map(|limit| limit.get())),
             turns: Turns::new(&clock, gather),
+            is_behind: false,
             accounts: Accounts::new(recorder),
             backoff: Backoff::default(),
             slots: Slots::default(),
@@ -179,17 +184,23 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.accounts.tick(now);
     }
 
-    /// Launches departures whose time has come, a bounded number of them.
-    pub(crate) fn launch_due(&mut self, mut now: Instant) {
+    /// Launches departures whose time has come, a bounded number of them and for a bounded time.
+    pub(crate) fn launch_due(&mut self, from: Instant) {
+        self.is_behind = false;
         if self.limit.still_holds(self.slots.open(), now) {
             return;
         }
+        let mut now = from;
         for _ in 0..LAUNCHES {
             let Some(departure) = self.pacer.next_due(now) else { return };
             if !self.launch(departure, now) {
                 return;
             }
             now = self.now();
+            if now.since(from) > LAUNCHING {
+                self.is_behind = true;
+                return;
+            }
         }
     }
 
@@ -261,9 +272,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// If a departure is due, or nearly so, it goes before the next socket is handled: a batch of answers makes
-    /// no departure late.
+    /// no departure late. Those that are late anyway wait for the turn's reading.
     pub(crate) fn keep_time(&mut self) {
-        if self.limit.holds() {
+        if self.limit.holds() || self.is_behind {
             return;
         }
         let Some(next) = self.pacer.next() else { return };
