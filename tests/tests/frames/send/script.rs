@@ -263,7 +263,11 @@ fn a_script_that_cannot_go_on_ends_the_run_with_its_line() {
             "local function f() coroutine.wrap(f)() end f()",
             "nested.lua:4: more than 100 coroutines",
         ),
-        ("placed", "table.insert({}, -2147483648, 1)", "placed.lua:4: a place in a table is 1 or more here"),
+        (
+            "placed",
+            "table.insert({}, -2147483648, 1)",
+            "placed.lua:4: the position in table.insert must be at least 1",
+        ),
         ("raises", "error('here')", "raises.lua:4: here"),
         (
             "outside",
