@@ -187,7 +187,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// Launches departures whose time has come, a bounded number of them and for a bounded time.
     pub(crate) fn launch_due(&mut self, from: Instant) {
         self.is_behind = false;
-        if self.limit.still_holds(self.slots.open(), now) {
+        if self.limit.still_holds(self.slots.open(), from) {
             return;
         }
         let mut now = from;

@@ -50,12 +50,23 @@ impl Way {
     fn datagrams_per_second(&self) -> Result<f64, f64> {
         let running = self.pace("-d 250000 -t 8");
         // 4 000 frames a second, whatever iperf3 would like to send.
+        let before = self.unread();
         let said = self.iperf3("-u -b 0 -l 1000 -t 3");
         running.finish();
         let sum = &said["end"]["sum"];
-        assert_eq!(sum["lost_packets"], 0, "{sum}");
+        // On a busy machine iperf3 may not read what came: a twentieth of a second of it fits into its socket.
+        let unread = self.unread() - before;
+        assert!(sum["lost_packets"].as_u64().unwrap() <= unread, "{unread} not read of {sum}");
         let per_second = sum["packets"].as_f64().unwrap() / sum["seconds"].as_f64().unwrap();
         if (3_500.0..4_300.0).contains(&per_second) { Ok(per_second) } else { Err(per_second) }
+    }
+
+    /// Datagrams that came to the sink and found no room in their socket.
+    fn unread(&self) -> u64 {
+        let counters = run_in(self.bed.sink(), "cat /proc/net/snmp");
+        let udp: Vec<&str> = counters.lines().filter(|line| line.starts_with("Udp: ")).collect();
+        let mut both = udp[0].split(' ').zip(udp[1].split(' '));
+        both.find(|(name, _)| *name == "RcvbufErrors").unwrap().1.parse().unwrap()
     }
 
     /// What iperf3 says.

@@ -14,6 +14,7 @@
 //! - the exit status was always 0: `the_exit_status_tells`
 
 mod ciphers;
+mod endings;
 
 use std::collections::BTreeSet;
 use std::io::Write;
