@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-MOST = 4
+MOST = 10
 TIMES = 2
 LIMIT_S = 300
 
