@@ -49,6 +49,21 @@ pub struct Settings {
     pub streams: Option<StreamOf>,
     /// Leave checksums of IP, UDP and TCP alone.
     pub trusting: bool,
+    /// The number of the first frame in signatures, see [`drawn_base`]; numbers here are without it. `None`
+    /// where nobody knows it.
+    pub base: Option<u64>,
+}
+
+/// A run whose receiver is in the same process counts its signatures from a random number on: whatever else
+/// on the link is signed has numbers far away.
+pub fn drawn_base() -> u64 {
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ()) % SEQUENCES
+}
+
+/// The number of a signature counted from `base` on.
+#[inline]
+pub const fn from_base(seq: u64, base: u64) -> u64 {
+    seq.wrapping_sub(base) % SEQUENCES
 }
 
 /// 262 144 numbers are 32 KiB: a tenth of a second at 2.6 M/s.
@@ -59,6 +74,8 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// So many numbers from the past, one after another and due later than all before, are another run of the
 /// sender.
 const RESTART: u32 = 32;
+/// Numbers that may be seen at the very start.
+const EARLY: u64 = 1 << 20;
 /// Losses in one go of which each is asked for its stream.
 const ASKED: u64 = 1 << 20;
 
@@ -73,6 +90,9 @@ pub struct Signed {
     highest: Vec<u64>,
     /// Damaged frames without a number since the last good one.
     nameless: u64,
+    /// Where the base is known, so many frames can have been sent; what has a higher number is another run's.
+    most: u64,
+    foreign: u64,
     /// Numbers from the past in a row, and the latest due time of all.
     old_in_a_row: u32,
     latest_due: u64,
@@ -120,6 +140,8 @@ impl Signed {
             streams: Box::new([StreamCounts::default(); STREAMS]),
             highest: Vec::new(),
             nameless: 0,
+            most: u64::MAX,
+            foreign: 0,
             old_in_a_row: 0,
             latest_due: 0,
             times: Times::new(),
@@ -130,8 +152,30 @@ impl Signed {
     /// Reads a frame and notes what it says, for one queue.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> Mark {
-        let mark = self.reader.read(frame);
+        let mark = match self.settings.base {
+            None => self.reader.read(frame),
+            Some(base) => self.own(frame, base),
+        };
         self.note(&mark, frame.stamp, 0);
+        mark
+    }
+
+    /// The run has lasted so long: nobody sends more than one frame in four nanoseconds.
+    pub fn lasts(&mut self, so_far: Picos) {
+        self.most = so_far.as_nanos() / 4 + EARLY;
+    }
+
+    /// Frames with signatures of another run are strangers.
+    #[inline]
+    fn own(&mut self, frame: &Frame<'_>, base: u64) -> Mark {
+        let mut mark = self.reader.read(frame);
+        if let Mark::Signed(signature) | Mark::Broken(signature, _) = &mut mark {
+            signature.seq = from_base(signature.seq, base);
+            if signature.seq >= self.most {
+                self.foreign += 1;
+                return Mark::Plain;
+            }
+        }
         mark
     }
 
@@ -318,6 +362,13 @@ impl Signed {
         let counts = &self.counts;
         let mut incidents = self.incidents.words();
         incidents.extend(self.times.words(|number| self.incidents.tells_order_of(number)));
+        if self.foreign > 0 {
+            let (frames, have) = if self.foreign == 1 { ("frame", "has") } else { ("frames", "have") };
+            incidents.push(format!(
+                "{} {frames} {have} a signature of another run, and count as frames without one",
+                self.foreign
+            ));
+        }
         ReceivedReport {
             signed: counts.signed,
             unsigned: counts.unsigned,

@@ -26,6 +26,7 @@ use super::tape::{Ready, Tape, TapeReport, TapeSetup};
 use super::words;
 use crate::job::{Facts, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
+use crate::signed::drawn_base;
 use crate::{JobControl, PacketError};
 use clock::priority::Grant;
 use clock::{Clock, HostClock};
@@ -282,9 +283,13 @@ impl Job for SendJob {
             Some(_) => steer::refuse(&control),
             None => steer::register(&control, this.steering(&progress, &prepared, &sent)),
         }
+        // Ports that make or time frames themselves count from 0.
+        let counts_here = this.receiver.is_some() && this.own.is_none() && this.ports[0].offload().is_none();
+        let base = counts_here.then(drawn_base);
         let reading = Reading {
             requested: this.requested(),
             is_signed: this.template.is_signed(),
+            base,
             streams: this.stream_count(),
             drain: this.plan.drain,
             by_this_clock: this.own.is_none(),
@@ -317,7 +322,7 @@ impl Job for SendJob {
             None => this.clock.now() + START,
         };
         control.begin(origin);
-        let crew = this.crew(&control, &progress, &prepared, tapes, origin, recorders(origin));
+        let crew = this.crew(&control, (&progress, &prepared), (tapes, base), origin, recorders(origin));
         let mut sending = Vec::new();
         for (index, work) in crew.into_iter().enumerate() {
             let cpu = this.plan.cpus.get(index % this.plan.cpus.len().max(1)).copied();

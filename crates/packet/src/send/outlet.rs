@@ -77,6 +77,8 @@ pub struct Looks {
     reel: Option<Reel>,
     /// Departures that were given up and have no number: signatures count only what leaves.
     unnumbered: u64,
+    /// What signatures count from.
+    base: u64,
 }
 
 impl Looks {
@@ -84,7 +86,14 @@ impl Looks {
         let mut all = Vec::with_capacity(ROOM);
         let is_signed = template.is_signed();
         all.push((0, template));
-        Self { all, is_signed, script: None, reel: None, unnumbered: 0 }
+        Self { all, is_signed, script: None, reel: None, unnumbered: 0, base: 0 }
+    }
+
+    /// The same frames, whose signatures count from `base` on: see [`crate::signed::drawn_base`].
+    #[must_use]
+    pub const fn counted_from(mut self, base: u64) -> Self {
+        self.base = base;
+        self
     }
 
     /// The same frames when a script has finished them.
@@ -169,10 +178,16 @@ impl Looks {
         self.unnumbered += count;
     }
 
-    /// The number that a frame's signature has.
+    /// The number of a frame of those that leave.
     #[inline]
     pub const fn number_of(&self, seq: u64) -> u64 {
         seq.saturating_sub(self.unnumbered)
+    }
+
+    /// The number that its signature has.
+    #[inline]
+    pub const fn signed_number_of(&self, seq: u64) -> u64 {
+        self.base + self.number_of(seq)
     }
 
     pub const fn is_signed(&self) -> bool {
@@ -193,14 +208,14 @@ impl Looks {
     pub fn write_plain(&self, due: &Due, times: Times, room: &mut [u8], mark: &mut u64) -> usize {
         let seq = due.departure.seq;
         if let Some(reel) = &self.reel {
-            return reel.write(seq, self.number_of(seq), times, room, mark);
+            return reel.write(seq, self.signed_number_of(seq), times, room, mark);
         }
         let look = self.of(seq);
         let (stream, number) = match due.of {
             None => look.locate(seq),
             Some(Of { stream, number }) => (stream, number),
         };
-        look.write_of(stream, number, self.number_of(seq), times, room, mark)
+        look.write_of(stream, number, self.signed_number_of(seq), times, room, mark)
     }
 
     /// Which stream a frame is of.

@@ -101,6 +101,8 @@ pub struct Reading {
     /// Gaps that were asked for, where frames do not say when they were due.
     pub requested: Requested,
     pub is_signed: bool,
+    /// What signatures count from, where that is known.
+    pub base: Option<u64>,
     /// How many streams there are.
     pub streams: usize,
     /// How long frames are waited for; `None`: as long as the way takes.
@@ -264,7 +266,7 @@ impl Receiver {
     fn new(reading: &Reading) -> Self {
         let requested = if reading.is_signed { Requested::Due } else { reading.requested.clone() };
         Self {
-            signed: Signed::new(Settings { from: Some(0), ..Settings::default() }),
+            signed: Signed::new(Settings { from: Some(0), base: reading.base, ..Settings::default() }),
             gaps: GapMeter::new(requested),
             is_signed: reading.is_signed,
             resolution: Resolution::default(),
@@ -291,8 +293,10 @@ impl Receiver {
         control: &JobControl,
         sent: &Sent,
     ) -> Result<(), PortError> {
-        let (mut last_seen, mut ended, mut broken_off) = (clock.now(), None, None);
+        let begun = clock.now();
+        let (mut last_seen, mut ended, mut broken_off) = (begun, None, None);
         loop {
+            self.signed.lasts(clock.now().since(begun));
             let count = self.take(port)?;
             let now = clock.now();
             if count > 0 {

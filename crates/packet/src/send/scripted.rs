@@ -234,7 +234,7 @@ impl Scripted {
 
 fn signature(stream: u16, looks: &Looks, due: &Due, times: Times) -> Signature {
     let Times { due_unix_ns, sent_unix_ns } = times;
-    Signature { stream, seq: looks.number_of(due.departure.seq), due_unix_ns, sent_unix_ns }
+    Signature { stream, seq: looks.signed_number_of(due.departure.seq), due_unix_ns, sent_unix_ns }
 }
 
 fn in_words(error: ScriptError) -> String {

@@ -2,7 +2,7 @@
 //! damaged has not arrived: it is lost to whoever it was for.
 
 use super::pauses::Pauses;
-use crate::signed::{Mark, Reader};
+use crate::signed::{Mark, Reader, from_base};
 use hdrhistogram::Histogram;
 use measure::packets::Spread;
 use port::{Frame, Stamp};
@@ -36,6 +36,8 @@ pub struct Arrivals {
     tagged: (u64, Option<u64>),
     /// Streams that the frames of this direction have.
     streams: Range<u16>,
+    /// What signatures count from: those of another run are far away.
+    base: u64,
     /// Interruptions, where they are looked for.
     pub pauses: Option<Pauses>,
     /// All that had arrived by then was read: what is read now and has no stamp came later.
@@ -46,9 +48,15 @@ pub struct Arrivals {
 impl Arrivals {
     /// Of a trial of `offered` frames, the first of which is due at `origin_unix_ns`; no trial began before
     /// `sweep_unix_ns`.
-    pub fn new(offered: u64, streams: Range<u16>, origin_unix_ns: u64, sweep_unix_ns: u64) -> Self {
+    pub fn new(
+        offered: u64,
+        (streams, base): (Range<u16>, u64),
+        origin_unix_ns: u64,
+        sweep_unix_ns: u64,
+    ) -> Self {
         Self {
             streams,
+            base,
             pauses: None,
             looked_ns: origin_unix_ns,
             from_unix_ns: origin_unix_ns.saturating_sub(APART_NS),
@@ -89,7 +97,8 @@ impl Arrivals {
         if !is_whole {
             return self.damaged += 1;
         }
-        let (word, bit) = ((signature.seq / 64) as usize, 1 << (signature.seq % 64));
+        let number = from_base(signature.seq, self.base);
+        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         match self.seen.get_mut(word) {
             None => self.others += 1,
             Some(known) if *known & bit != 0 => self.duplicated += 1,
@@ -100,12 +109,12 @@ impl Arrivals {
                 let took = stamp.saturating_sub(signature.sent_unix_ns);
                 self.one_way.saturating_record(took);
                 self.longest_ns = self.longest_ns.max(took);
-                if signature.seq == self.tagged.0 {
+                if number == self.tagged.0 {
                     self.tagged.1 = Some(took);
                 }
                 if let Some(pauses) = &mut self.pauses {
                     let since = if frame.stamp.0 == 0 { self.looked_ns.clamp(1, stamp) } else { stamp };
-                    pauses.frame(signature.seq, (since, stamp), took);
+                    pauses.frame(number, (since, stamp), took);
                 }
             }
         }
@@ -165,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_frame_whose_payload_was_changed_on_its_way_has_not_arrived() {
-        let mut arrivals = Arrivals::new(100, 0..1, START, START);
+        let mut arrivals = Arrivals::new(100, (0..1, 0), START, START);
         for number in 0..100 {
             let (mut bytes, at) = testing::frame(number, 0, 200);
             match number {
@@ -182,7 +191,7 @@ mod tests {
         assert_eq!((arrivals.unique, arrivals.damaged, arrivals.others), (97, 3, 0));
         // Of an earlier trial, damaged or not, it is none of these.
         let (mut bytes, at) = testing::frame(7, 0, 200);
-        let mut later = Arrivals::new(100, 0..1, START + 1_000_000_000, START);
+        let mut later = Arrivals::new(100, (0..1, 0), START + 1_000_000_000, START);
         for flip in [0, 1] {
             bytes[150] ^= flip;
             let frame =
@@ -194,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_last_that_was_lost_is_known_of_any_stretch() {
-        let mut arrivals = Arrivals::new(300, 0..1, START, START);
+        let mut arrivals = Arrivals::new(300, (0..1, 0), START, START);
         let lost = [0, 63, 64, 130, 255];
         for number in (0..300).filter(|number| !lost.contains(number)) {
             let (bytes, at) = testing::frame(number, 0, 200);
@@ -220,7 +229,7 @@ mod tests {
 
     #[test]
     fn frames_of_the_other_direction_are_others() {
-        let mut arrivals = Arrivals::new(100, 1..2, START, START);
+        let mut arrivals = Arrivals::new(100, (1..2, 0), START, START);
         let (bytes, at) = testing::frame(0, 0, 200);
         let frame =
             Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };

@@ -53,6 +53,8 @@ pub struct Bench {
     pub sweep_unix_ns: u64,
     /// The time of a sending port that keeps its own.
     pub own: Option<OwnClock>,
+    /// What signatures count from.
+    pub base: u64,
 }
 
 /// A trial, or one direction of it, and what else it tells.
@@ -235,7 +237,7 @@ impl Bench {
         let origin = self.origin(START, |_| Picos::ZERO)?;
         let sender = |(way, look): (&Way, &Arc<Template>)| {
             let departed = Departed::default();
-            let context = context(way, look, &departed, self.control.clone());
+            let context = context(way, look, &departed, (self.control.clone(), self.base));
             let (timer, numbers) = (self.clock, look.numbers());
             let run: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
                 Some(clock) => {
@@ -284,7 +286,7 @@ impl Bench {
         let sender = |(way, look): (&Way, &Arc<Template>)| {
             let departed = Departed::default();
             departed.watch(stream.origin, stream.order.length, stream.order.load.rate().gap());
-            let context = context(way, look, &departed, crew.clone());
+            let context = context(way, look, &departed, (crew.clone(), self.base));
             let (timer, spin, departures) = (self.clock, self.spin, stream.departures.clone());
             let (origin, end) = (stream.origin, stream.end);
             let run: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
@@ -345,9 +347,15 @@ impl Carried {
 }
 
 /// What the thread that sends is made with, whichever it is.
-fn context(way: &Way, look: &Arc<Template>, departed: &Departed, control: Arc<JobControl>) -> SenderContext {
+fn context(
+    way: &Way,
+    look: &Arc<Template>,
+    departed: &Departed,
+    (control, base): (Arc<JobControl>, u64),
+) -> SenderContext {
     let ledger = Ledger::new(Box::new(departed.clone()));
-    SenderContext::unwatched(Box::new(way.send.again()), Looks::new(look.clone()), control, ledger)
+    let looks = Looks::new(look.clone()).counted_from(base);
+    SenderContext::unwatched(Box::new(way.send.again()), looks, control, ledger)
 }
 
 fn bounded(offered: u64) -> Result<u64, PacketError> {

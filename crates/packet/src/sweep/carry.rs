@@ -150,6 +150,7 @@ impl Bench {
         let departed: Vec<Departed> = senders.iter().map(|sender| sender.departed.clone()).collect();
         let (cpus, clock, drain, control) = (self.cpus.clone(), self.clock, self.drain, self.control.clone());
         let (has_own, sweep_unix_ns, priority) = (self.own.is_some(), self.sweep_unix_ns, &self.priority);
+        let base = self.base;
         let (done, all) = (AtomicUsize::new(0), senders.len());
         let left = || {
             let mut lefts = departed.iter().map(Departed::left);
@@ -168,7 +169,8 @@ impl Bench {
         let (joined, waited) = std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (place, ((way, signals), sender)) in ways.iter_mut().zip(&signals).zip(senders).enumerate() {
-                let mut arrivals = Arrivals::new(offered, sender.numbers, origin_unix_ns, sweep_unix_ns);
+                let mut arrivals =
+                    Arrivals::new(offered, (sender.numbers, base), origin_unix_ns, sweep_unix_ns);
                 arrivals.pauses = pauses.then(Pauses::default);
                 let (receive, done) = (&mut *way.receive, &done);
                 let (sends, receives) = (cpus.get(place * 2).copied(), cpus.get(place * 2 + 1).copied());

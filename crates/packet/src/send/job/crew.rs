@@ -30,9 +30,8 @@ impl SendJob {
     pub(super) fn crew(
         &mut self,
         control: &Arc<JobControl>,
-        progress: &[Arc<Progress>],
-        prepared: &Arc<Prepared>,
-        tapes: Vec<Option<Tape>>,
+        (progress, prepared): (&[Arc<Progress>], &Arc<Prepared>),
+        (tapes, base): (Vec<Option<Tape>>, Option<u64>),
         origin: Instant,
         recorders: crate::Recorders,
     ) -> Vec<Work> {
@@ -55,6 +54,7 @@ impl SendJob {
                 .map_or((None, None), |tape| (Some(tape.reel), Some(tape.times).filter(|_| tape.has_times)));
             let has_times = self.is_timed() || times.is_some();
             let looks = Looks::new(template.clone()).with_reel(reel).finished_by(script);
+            let looks = looks.counted_from(base.unwrap_or(0));
             let timer = self.clock;
             let mut ledger = if has_times { Ledger::with_gaps(recorder) } else { Ledger::new(recorder) };
             match (self.rate, self.late_gap()) {

@@ -10,6 +10,7 @@ use super::super::search::{End, GoalFindings, Search};
 use super::super::tables::{Bursts, Latency, Loss, SizeFound, TrialRow};
 use super::super::trial::{Judged, TrialOrder, Void};
 use super::SweepJob;
+use crate::signed::drawn_base;
 use crate::{JobControl, PacketError};
 use clock::Clock;
 use hdrhistogram::Histogram;
@@ -106,6 +107,7 @@ impl Sweep {
             ways: job.ways,
             drain: job.plan.drain,
             cpus: job.plan.cpus.clone(),
+            base: if job.own.is_some() { 0 } else { drawn_base() },
             own: job.own,
             spin: job.spin,
             priority: job.priority,
