@@ -277,11 +277,21 @@ impl Port for Tap {
 
 /// Waits for a descriptor; whether it is ready, or has an error that the next call will tell.
 pub(crate) fn wait_on(fd: BorrowedFd<'_>, flags: PollFlags, patience: Picos) -> Result<bool, PortError> {
+    Ok(!found_on(fd, flags, patience)?.is_empty())
+}
+
+/// The same, and what was found.
+pub(crate) fn found_on(
+    fd: BorrowedFd<'_>,
+    flags: PollFlags,
+    patience: Picos,
+) -> Result<PollFlags, PortError> {
     let nanos = patience.as_nanos();
     let time = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ };
-    match poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&time)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(false),
+    let mut polled = [PollFd::from_borrowed_fd(fd, flags)];
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) => Ok(polled[0].revents()),
+        Err(Errno::INTR) => Ok(PollFlags::empty()),
         Err(error) => Err(PortError::System { what: "waiting for a port".to_owned(), error: error.into() }),
     }
 }

@@ -5,15 +5,19 @@
 //! ```
 //!
 //! The socket is connected: it sends to one peer and receives from it alone. Of a frame only the payload of its
-//! UDP datagram is sent; addresses are the socket's.
+//! UDP datagram is sent; addresses are the socket's. What the kernel took and could not send after all is told
+//! by its error queue, so a full queueing discipline holds frames back, and none is lost there.
 
+mod errors;
 mod headers;
 mod incoming;
 mod outgoing;
 
 use crate::about::{Abilities, About, Choice, StampedBy};
-use crate::tap::wait_on;
-use crate::{Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Wish};
+use crate::interface::Interface;
+use crate::tap::{found_on, wait_on};
+use crate::{Address, Counters, Direction, DropPlace, For, Frame, Port, PortError, Slot, Wish};
+use errors::Said;
 use headers::Headers;
 use incoming::Incoming;
 use outgoing::Outgoing;
@@ -27,6 +31,8 @@ use units::Picos;
 
 /// What the socket's buffers are asked to hold.
 const BUFFER: usize = 8 << 20;
+/// Where the kernel has no room, it is asked again after this long.
+const CRAMMED: Picos = Picos::from_micros(100);
 /// Longest frame: Ethernet, and the longest IPv4 packet.
 const LONGEST: usize = 14 + 65_535;
 
@@ -38,11 +44,17 @@ struct Udp {
     counters: Counters,
     /// Datagrams that the socket lost, as it last said.
     lost: u32,
+    /// The socket's own address.
+    own: IpAddr,
+    /// The kernel had no room for the datagram that is pending.
+    is_crammed: bool,
+    /// Datagrams that the kernel still held after a flush, counted as lost.
+    held: u64,
 }
 
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     let (peer, local) = ends(address, wish)?;
-    let cuts = address.word("gso", &["yes", "no"])? == "yes";
+    let segments = if address.word("gso", &["yes", "no"])? == "no" { Err("gso=no") } else { may_cut() };
     let buffer = address.read("buffer", "8388608")?.unwrap_or(BUFFER);
     let name = address.to_string();
     let what = |error: io::Error| trouble(&name, &local, &peer, error);
@@ -70,20 +82,32 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         queues: wish.queues.max(1),
         ..About::default()
     };
-    let (chosen, why) = if cuts {
-        ("UDP_SEGMENT", "payloads of one length leave by one message")
-    } else {
-        ("sendmmsg", "gso=no")
+    let (chosen, why) = match segments {
+        Ok(()) => ("UDP_SEGMENT", "payloads of one length leave by one message"),
+        Err(why) => ("sendmmsg", why),
     };
     about.choices.push(Choice { what: "sending", chosen: chosen.to_owned(), why: why.to_owned() });
     Ok(Box::new(Udp {
         about,
         socket,
-        outgoing: Outgoing::new(longest, cuts, peer.is_ipv6()),
+        outgoing: Outgoing::new(longest, segments.is_ok(), peer.is_ipv6()),
         incoming: Incoming::new(longest, headers),
         counters: Counters::default(),
         lost: 0,
+        own: own.ip(),
+        is_crammed: false,
+        held: 0,
     }))
+}
+
+/// Whether the kernel may cut messages up. Some queueing disciplines would lose parts of one without a word.
+fn may_cut() -> Result<(), &'static str> {
+    let names = Interface::names().unwrap_or_default();
+    let kinds = names.iter().filter_map(|name| Interface::find(name).ok()?.qdiscs().ok()).flatten();
+    match kinds.map(|qdisc| qdisc.kind).any(|kind| ["tbf", "netem", "cake"].contains(&&*kind)) {
+        true => Err("a queueing discipline here (tbf, netem or cake) loses parts of messages without a word"),
+        false => Ok(()),
+    }
 }
 
 /// The peer, and where to send from.
@@ -105,6 +129,12 @@ fn ends(address: &Address, wish: &Wish) -> Result<(SocketAddr, SocketAddr), Port
         }
     };
     let port: u16 = address.read("port", "1024")?.unwrap_or(0);
+    if port == 0 && wish.direction == Direction::Receive {
+        return Err(address.wrong(
+            "receives on no port that anybody knows (its address is the peer's)",
+            "port=N, and local=ADDRESS if this host has several",
+        ));
+    }
     // Queues have ports one after another, so that each is a flow of its own.
     let port = if port == 0 { 0 } else { port.wrapping_add(wish.queue as u16) };
     let peer_port = peer.port().wrapping_add(if port == 0 { 0 } else { wish.queue as u16 });
@@ -127,6 +157,11 @@ fn connected(local: SocketAddr, peer: SocketAddr, buffer: usize, wish: &Wish) ->
     if wish.busy {
         // Without the privilege, or a driver that has it, arrivals are told by interrupts.
         let _ = set(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, 50);
+    }
+    // What becomes of datagrams later is told, and a full queueing discipline says so at once.
+    match peer {
+        SocketAddr::V4(_) => set(&socket, libc::IPPROTO_IP, libc::IP_RECVERR, 1)?,
+        SocketAddr::V6(_) => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1)?,
     }
     // Frames leave as they are, or not at all.
     match peer {
@@ -205,22 +240,62 @@ impl Udp {
             };
             match error.raw_os_error().unwrap_or(0) {
                 libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM => {
+                    self.is_crammed = error.raw_os_error() != Some(libc::EAGAIN);
                     self.counters.full += 1;
                     return Ok(());
                 }
                 libc::EINTR => {}
-                // An earlier datagram found nobody: the peer's host says so, sometimes.
-                libc::ECONNREFUSED => self.counters.drop(DropPlace::Peer, 1),
+                libc::ECONNREFUSED => _ = self.hear(),
                 libc::EIO | libc::EINVAL | libc::EOPNOTSUPP if self.outgoing.cut_no_more() => {}
                 libc::EMSGSIZE => self.lose(DropPlace::TransmitTooLong),
                 libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN => {
-                    self.lose(DropPlace::TransmitDown);
+                    // If earlier datagrams are meant, this one has not been looked at.
+                    if self.hear().entries == 0 {
+                        self.lose(DropPlace::TransmitDown);
+                    }
                 }
                 libc::EPERM => self.lose(DropPlace::TransmitKernel),
                 _ => return Err(PortError::System { what: self.about.name.clone(), error }),
             }
         }
         Ok(())
+    }
+
+    /// A socket can be written to although what is behind it is full: a moment's rest, if it was.
+    fn rest(&mut self, patience: Picos) -> bool {
+        let was = std::mem::replace(&mut self.is_crammed, false);
+        if was {
+            std::thread::sleep(CRAMMED.min(patience).as_std());
+        }
+        was
+    }
+
+    /// What the kernel says of datagrams that it had taken.
+    fn hear(&mut self) -> Said {
+        let said = errors::read(self.socket.as_fd(), self.own);
+        self.counters.drop(DropPlace::Peer, said.refused);
+        self.take_back(said.stranded);
+        said
+    }
+
+    /// So many that counted as sent have not left.
+    fn take_back(&mut self, frames: u64) {
+        let frames = frames.min(self.counters.sent);
+        self.counters.sent -= frames;
+        self.counters.drop(DropPlace::TransmitKernel, frames);
+    }
+
+    /// Waits for what the kernel still holds, and counts what stays there.
+    fn drain(&mut self, until_ns: u64) {
+        let mut held = errors::held(self.socket.as_fd()).unwrap_or(0);
+        while held > 0 && clock::monotonic_ns() < until_ns {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            held = errors::held(self.socket.as_fd()).unwrap_or(0);
+        }
+        self.hear();
+        let stays = errors::datagrams(held, self.outgoing.last_length());
+        self.take_back(stays.saturating_sub(self.held));
+        self.held = self.held.max(stays);
     }
 
     fn lose(&mut self, place: DropPlace) {
@@ -260,8 +335,8 @@ impl Port for Udp {
             }
             Err(error) => match error.raw_os_error().unwrap_or(0) {
                 libc::EAGAIN | libc::EINTR => Ok(0),
-                libc::ECONNREFUSED => {
-                    self.counters.drop(DropPlace::Peer, 1);
+                libc::ECONNREFUSED | libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN => {
+                    self.hear();
                     Ok(0)
                 }
                 _ => Err(PortError::System { what: self.about.name.clone(), error }),
@@ -275,15 +350,25 @@ impl Port for Udp {
             self.push()?;
             let left = patience.as_nanos().saturating_sub(clock::monotonic_ns() - start);
             if self.outgoing.pending() == 0 || left == 0 {
+                self.drain(start + patience.as_nanos());
                 return Ok(self.outgoing.pending() == 0);
             }
+            self.rest(Picos::from_nanos(left));
             wait_on(self.socket.as_fd(), PollFlags::OUT, Picos::from_nanos(left.min(10_000_000)))?;
         }
     }
 
     fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        if what == For::Transmit && self.rest(patience) {
+            return Ok(true);
+        }
         let flags = if what == For::Receive { PollFlags::IN } else { PollFlags::OUT };
-        wait_on(self.socket.as_fd(), flags, patience)
+        let found = found_on(self.socket.as_fd(), flags, patience)?;
+        // What is left in the error queue would end every wait at once.
+        if found.contains(PollFlags::ERR) {
+            self.hear();
+        }
+        Ok(!found.is_empty())
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
@@ -292,6 +377,7 @@ impl Port for Udp {
             let more = now.wrapping_sub(std::mem::replace(&mut self.lost, now));
             self.counters.drop(DropPlace::ReceiveRing, u64::from(more));
         }
+        self.hear();
         Ok(&self.counters)
     }
 

@@ -6,6 +6,7 @@ mod content;
 mod endings;
 mod launch;
 mod script;
+mod sockets;
 mod steered;
 mod streams;
 mod tapes;

@@ -3,7 +3,7 @@
 use super::departures::{Cycle, Ends, Pattern};
 use super::shaped::Shaped;
 use super::streams::StreamPattern;
-use super::tape::BESIDE;
+use super::tape::{BESIDE, Offsets};
 use crate::{PacketError, lists};
 use plan::Shape;
 use plan::packets::frames::{FrameSource, Frames};
@@ -85,14 +85,11 @@ impl Recording {
             interfaces: 0,
             is_whole: true,
         };
-        let (mut first, mut in_front, mut bytes) = (None, 0, 0);
+        let (mut offsets, mut bytes) = (Offsets::default(), 0);
         let mut interfaces: Vec<(u32, String)> = Vec::new();
         while let Some(frame) = reader.next_ethernet()? {
-            let at = frame.stamp.as_unix_nanos();
-            let offset = at.saturating_sub(*first.get_or_insert(at));
-            let last = all.offsets.last().copied().unwrap_or(0);
-            all.backward += u64::from(at < in_front);
-            in_front = at;
+            let (offset, is_backward) = offsets.next(frame.stamp.as_unix_nanos());
+            all.backward += u64::from(is_backward);
             let is_known = |(number, name): &(u32, String)| *number == frame.interface && name == frame.name;
             if !interfaces.iter().any(is_known) && interfaces.len() < MOST_INTERFACES {
                 interfaces.push((frame.interface, frame.name.to_owned()));
@@ -121,7 +118,7 @@ impl Recording {
                 _ => {}
             }
             all.frames.push(frame.data.to_vec());
-            all.offsets.push(offset.max(last));
+            all.offsets.push(offset);
         }
         if all.frames.is_empty() {
             return Err(wrong("holds no frame".to_owned()));
@@ -447,9 +444,9 @@ mod tests {
         }
         writer.finish(&port::pcap::Statistics::default()).unwrap();
         let read = Recording::read(&path, Room::Whole).unwrap();
-        // 4 s is before the first, 5 s before the third, and the second 5 s before none in front; all six were
-        // cut from 100 bytes to 60.
+        // 4 s is before the first, 5 s before the third, and the second 5 s before none in front: the clock was
+        // set back twice, and gaps go on from there. All six were cut from 100 bytes to 60.
         assert_eq!((read.backward, read.cut, read.interfaces), (2, 6, 1));
-        assert_eq!(read.offsets, [0, 0, 1, 1, 1, 2].map(|seconds| seconds * 1_000_000_000));
+        assert_eq!(read.offsets, [0, 0, 2, 2, 2, 4].map(|seconds| seconds * 1_000_000_000));
     }
 }

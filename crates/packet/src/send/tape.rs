@@ -10,11 +10,13 @@
 //! were due is late by the fault of the reader, and [`TapeReport`] says so.
 
 mod feeder;
+mod offsets;
 #[cfg(test)]
 mod tests;
 mod times;
 
 pub use feeder::{Ready, TapeSetup};
+pub use offsets::Offsets;
 pub use times::TapeTimes;
 
 use std::collections::VecDeque;

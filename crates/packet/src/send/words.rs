@@ -122,7 +122,7 @@ pub fn of_stamps(backward: u64) -> Option<String> {
     (backward > 0).then(|| {
         format!(
             "frames of the recording with a timestamp before the previous frame's: {backward}; frames leave in the \
-             file's order"
+             file's order, and after a step back of more than 100 ms gaps go on from there"
         )
     })
 }

@@ -134,6 +134,11 @@ impl Outgoing {
         Sent { frames: frames as u64, bytes }
     }
 
+    /// Bytes of the payload that was sent last.
+    pub fn last_length(&self) -> usize {
+        self.payloads.get(self.pending.start.wrapping_sub(1)).map_or(0, std::iter::ExactSizeIterator::len)
+    }
+
     /// The kernel cannot cut messages up on this way; every frame is a message of its own from now on.
     pub fn cut_no_more(&mut self) -> bool {
         std::mem::replace(&mut self.cuts, false)

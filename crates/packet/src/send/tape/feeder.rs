@@ -3,7 +3,7 @@
 use super::super::job::none_of;
 use super::super::split::Splitter;
 use super::times::Starts;
-use super::{BESIDE, BLOCK_BYTES, BLOCK_FRAMES, Block, Reel, Tape, TapeReport, TapeTimes};
+use super::{BESIDE, BLOCK_BYTES, BLOCK_FRAMES, Block, Offsets, Reel, Tape, TapeReport, TapeTimes};
 use crate::{JobControl, PacketError};
 use plan::packets::send::Speed;
 use plan::packets::split::{Side, Split};
@@ -152,17 +152,13 @@ impl Feeder {
         let mut reader = Reader::open(&self.setup.file)?;
         let mut draft = Draft::default();
         let mut splitter = self.setup.side.clone().map(|(by, side)| (Splitter::new(by), side));
-        let (mut first, mut in_front, mut last) = (None, 0, 0);
+        let mut offsets = Offsets::default();
         let (mut all, mut own) = (0u64, 0);
         while let Some(frame) = reader.next_ethernet()? {
             if self.is_done() {
                 break;
             }
-            let at = frame.stamp.as_unix_nanos();
-            let offset = at.saturating_sub(*first.get_or_insert(at));
-            let is_backward = at < in_front;
-            in_front = at;
-            last = offset.max(last);
+            let (offset, is_backward) = offsets.next(frame.stamp.as_unix_nanos());
             all += 1;
             self.seen += 1;
             draft.read += frame.data.len() + BESIDE;
@@ -170,7 +166,7 @@ impl Feeder {
             if is_own {
                 own += 1;
                 self.note(is_backward, frame.data.len() < frame.length);
-                draft.starts.push(self.start(last));
+                draft.starts.push(self.start(offset));
                 draft.frames.push(frame.data.to_vec());
                 draft.places.push(all);
             }
@@ -191,7 +187,7 @@ impl Feeder {
             _ => {}
         }
         if self.round == 0 {
-            let last = self.faster(last);
+            let last = self.faster(offsets.last());
             // After the last frame comes the mean gap, and it begins again.
             self.total = last + Picos::from_picos((last.as_picos() / (all - 1).max(1)).max(1));
         }

@@ -250,7 +250,7 @@ fn one_step_back_is_one_timestamp_before_that_in_front() {
     }
     writer.finish(&Statistics::default()).unwrap();
     let held = Recording::read(&path, Room::Whole).unwrap();
-    assert!(held.backward == 1 && held.offsets.iter().all(|offset| *offset == 0));
+    assert_eq!((held.backward, held.offsets[1], held.offsets[5_999]), (1, 0, 5_998_000));
     let control = Arc::new(JobControl::default());
     let setup = TapeSetup {
         file: path,
