@@ -6,12 +6,14 @@
 //!
 //! | bytes | bits | what |
 //! |---|---|---|
-//! | 0–7 = A | 40 | position in the whole schedule, modulo 2⁴⁰ (18 hours at 16 M/s) |
+//! | 0–7 = A | 40 | position in the whole schedule, modulo 2⁴⁰ (18 hours at 16 M/s), from a base on |
 //! | | 8 | stream |
 //! | | 16 | lateness = sent − due: e: 5 bits, m: 11 bits; e = 0: m ns; else (2048 + m) · 2^(e−1) ns |
 //! | 8–15 = B | 4 | 0xa |
 //! | | 60 | when it was sent, in ns since 2020-01-01 UTC (until 2056) |
 //! | 16–17 | 16 | check of the other 16 bytes: the upper 16 bits of `((A ^ K₁) · K₂ ^ B) · K₃`, modulo 2⁶⁴ |
+//!
+//! The base is 0, but random in a run that receives its own frames: it knows them by that.
 //!
 //! The check is last: dissectors that guess a protocol look at the first bytes, where the upper bits of a
 //! position are zeros.

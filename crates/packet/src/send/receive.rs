@@ -297,9 +297,11 @@ impl Receiver {
         let (mut last_seen, mut ended, mut broken_off) = (begun, None, None);
         loop {
             self.signed.lasts(clock.now().since(begun));
+            let before = self.frames;
             let count = self.take(port)?;
             let now = clock.now();
-            if count > 0 {
+            // Others' frames may come for ever.
+            if self.frames > before {
                 last_seen = now;
             }
             if control.stops() {
