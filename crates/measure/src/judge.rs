@@ -60,6 +60,8 @@ pub struct Conditions {
     pub weighed: Option<WeighedLoad>,
     /// Connections are of a TCP of our own (`--via`), not of the kernel's.
     pub own_tcp: bool,
+    /// Connections are of a Unix socket, whose bytes have no timestamps.
+    pub unix: bool,
     /// The port of a TCP of our own, or the module, failed before the end.
     pub port_failed: bool,
     /// All times of requests are a simulation's.

@@ -152,6 +152,7 @@ impl Brief {
             sinks: seen.sinks,
             weighed: self.weighed.load.clone(),
             own_tcp: self.own_tcp,
+            unix: self.peers.known().unix.is_some(),
             port_failed: seen.failed,
             simulated: self.target_time,
             frames: self.has_frames.then(|| seen.frames.unwrap_or_default()),

@@ -131,6 +131,7 @@ fn conditions(options: &Options) -> Conditions {
         sinks: None,
         frames: None,
         own_tcp: false,
+        unix: false,
         port_failed: false,
         simulated: None,
         weighed: None,

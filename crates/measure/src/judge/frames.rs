@@ -303,6 +303,7 @@ mod tests {
             sinks: None,
             weighed: None,
             own_tcp: false,
+            unix: false,
             port_failed: false,
             simulated: None,
             frames: Some(frames),

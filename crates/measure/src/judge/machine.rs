@@ -79,6 +79,11 @@ impl<'a> Machine<'a> {
         self.share_of_worst(|thread| thread.work_share() + thread.runqueue_share()) > SATURATED
     }
 
+    /// Whether the target is at a Unix socket.
+    pub const fn is_unix(&self) -> bool {
+        self.conditions.unix
+    }
+
     /// What lets requests leave in time.
     pub fn in_time(&self) -> String {
         let busy = self.share_of_worst(ThreadHealth::work_share) > BUSY;

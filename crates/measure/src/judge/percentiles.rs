@@ -151,14 +151,42 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
     } else if is_most(totals.counters.unsent) {
         (waited, machine.in_time())
     } else {
-        let advice = match totals.counters.stamped {
-            0 => "nothing here has timestamps, as on a Unix socket: use TCP, or a kernel that stamps"
-                .to_owned(),
-            _ => machine.reads_in_time(),
+        let advice = match stamps(totals, machine) {
+            Stamps::Some => machine.reads_in_time(),
+            Stamps::None => {
+                "nothing here has timestamps, as on a Unix socket: use TCP, or a kernel that stamps"
+                    .to_owned()
+            }
+            Stamps::TooEarly => {
+                "no response had a timestamp yet, as the kernel begins to stamp a little after the \
+                                 first connection asks for it: make more requests (--duration, --requests)"
+                    .to_owned()
+            }
         };
         ("responses may have lain unread in this machine for that long", advice)
     };
     format!("{what}, so the {} of net is an upper bound: {advice}", printed.words)
+}
+
+/// Whether responses are stamped by the kernel here.
+enum Stamps {
+    Some,
+    None,
+    /// There were none, and too few responses to tell.
+    TooEarly,
+}
+
+/// A kernel that stamps has begun to long before so many responses came in so long a time.
+const TELLING: u64 = 1_000;
+const TELLING_TIME: Picos = Picos::from_secs(1);
+
+fn stamps(totals: &RunTotals, machine: &Machine<'_>) -> Stamps {
+    let is_telling = totals.counters.unstamped >= TELLING && totals.until_last_done >= TELLING_TIME;
+    match totals.counters.stamped {
+        0 if machine.is_unix() || is_telling => Stamps::None,
+        0 => Stamps::TooEarly,
+        _ => Stamps::Some,
+    }
 }
 
 fn criterion(id: CriterionId, value: f64, figure: f64, printed: &Printed, may_invalidate: bool) -> Criterion {

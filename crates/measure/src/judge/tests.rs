@@ -10,6 +10,7 @@ use units::{EngineCounters, Instant, Phase};
 mod machine;
 mod own_tcp;
 mod simulated;
+mod unread;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -64,6 +65,7 @@ fn conditions() -> Conditions {
         sinks: Some(SinkLoss::default()),
         weighed: Some(weighed(20_000.0)),
         own_tcp: false,
+        unix: false,
         port_failed: false,
         simulated: None,
         frames: None,
@@ -140,32 +142,6 @@ fn standing_still_makes_a_closed_loops_rate_its_own() {
     assert_eq!(stop(true, 5_100).map(|(_, word, _)| word), Some(Word::Invalid), "less than half of its rate");
     // An open loop's schedule goes on: what a pause does to it is lateness, which is judged by itself.
     assert_eq!(stop(false, 120), None);
-}
-
-#[test]
-fn what_may_have_lain_unread_counts_like_lateness() {
-    // Net 1 ms. Of 10 000 answers 200 (2 %) took longer, and may have lain unread for as long as that.
-    let run = |net_us: u64, bound_us: u64, measured_us: u64| {
-        let (mut totals, health, conditions) = (totals(9_800, 0, 1_000_000), health(), conditions());
-        add(&mut totals, |d| {
-            (0..200).for_each(|i| {
-                let (unread, unread_bound) = (Picos::from_micros(measured_us), Picos::from_micros(bound_us));
-                let event = answer(i, 0, 0, (net_us + measured_us) * 1_000);
-                d.event(&units::Event { unread, unread_bound, ..event })
-            })
-        });
-        totals.counters.offered = 10_000;
-        let verdict = judge(&totals, &health, &conditions);
-        (verdict.word(), verdict.failing().iter().map(|c| c.id).collect::<Vec<_>>())
-    };
-    assert_eq!(run(1_090, 90, 0), (Word::Valid, vec![]));
-    assert_eq!(run(1_150, 150, 0), (Word::Degraded, vec![Id::UnreadP99, Id::UnreadP999]));
-    // It is not known that they did.
-    assert_eq!(run(21_000, 20_000, 0), (Word::Degraded, vec![Id::UnreadP99, Id::UnreadP999]));
-    // What stamps have measured is taken out of the net, and only told.
-    assert_eq!(run(1_000, 0, 20_000), (Word::Valid, vec![]));
-    // Were they quicker than the others by as much, no percentile that is judged would be another.
-    assert_eq!(run(1_000, 500, 0), (Word::Valid, vec![]));
 }
 
 #[test]

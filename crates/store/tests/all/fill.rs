@@ -72,6 +72,7 @@ fn filled() -> RunResult {
         sinks: None,
         weighed: None,
         own_tcp: false,
+        unix: false,
         port_failed: false,
         simulated: None,
         frames: None,
