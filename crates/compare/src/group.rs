@@ -94,6 +94,7 @@ impl UntilSide {
         let claim = match look {
             Look::Wait => return None,
             Look::Enough(interval) => Ok(*interval),
+            Look::Still(refusal) => Err(refusal.clone()),
             Look::More(claim) | Look::NotEnough(claim) => claim.clone(),
         };
         Some(Self { label: label.to_owned(), claim })

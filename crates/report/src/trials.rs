@@ -144,7 +144,16 @@ fn until_words(until: &UntilTold) -> Vec<String> {
     let looks = words::counted(until.looks.len() as u64, "look");
     let of_side = |side: &compare::UntilSide| {
         let label = if side.label.is_empty() { String::new() } else { format!("{}: ", side.label) };
-        format!("{label}{}", stats::told(&side.claim, |value| words::in_unit(value, until.unit)))
+        let show = |value| words::in_unit(value, until.unit);
+        match side.claim {
+            Err(stats::Refusal::NoSpread { value, count }) if until.reached => format!(
+                "{label}{} in all of {}: it does not move, so there is no interval, and more trials would not \
+                 make one",
+                show(value),
+                words::counted(count as u64, "trial")
+            ),
+            ref claim => format!("{label}{}", stats::told(claim, show)),
+        }
     };
     let mut said = vec![match (until.reached, until.looks.last()) {
         (true, Some(trials)) => {
@@ -281,6 +290,24 @@ mod tests {
             until: None,
             comparison: None,
         }
+    }
+
+    #[test]
+    fn a_figure_that_never_moved_is_told_with_its_value() {
+        let claim = Err(Refusal::NoSpread { value: 1_000.0, count: 5 });
+        let mut group = group(Vec::new());
+        group.until = Some(UntilTold {
+            figure: "rate.achieved",
+            unit: "/s",
+            share: 0.02,
+            looks: vec![5],
+            most: 30,
+            reached: true,
+            sides: vec![compare::UntilSide { label: String::new(), claim }],
+        });
+        let text = trials(&group, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("reached with 5 trials, after 1 look"), "{text}");
+        assert!(text.contains("in all of 5 trials: it does not move, so there is no interval"), "{text}");
     }
 
     #[test]

@@ -259,7 +259,7 @@ impl Work<'_> {
                 look => side.look = Some(look),
             }
         }
-        self.sides.iter().all(|side| matches!(side.look, Some(Look::Enough(_))))
+        self.sides.iter().all(|side| side.look.as_ref().is_some_and(Look::is_enough))
     }
 
     fn group(&self, started: SystemTime, end: End) -> Group {
@@ -294,7 +294,7 @@ impl Work<'_> {
             share: wanted.share,
             looks: until.looks().into_iter().filter(|look| *look <= made).collect(),
             most: until.most(),
-            reached: self.sides.iter().all(|side| matches!(side.look, Some(Look::Enough(_)))),
+            reached: self.sides.iter().all(|side| side.look.as_ref().is_some_and(Look::is_enough)),
             sides: self.sides.iter().enumerate().filter_map(told).collect(),
         })
     }

@@ -13,7 +13,7 @@
 //! Stat. 36 (1965), 457–462), which costs less, so the level is the one that simulation finds to keep 95 % at
 //! the stop (docs/statistics.md, tests/all/coverage.rs).
 
-use crate::claim::{Claim, Interval, LEVEL};
+use crate::claim::{Claim, Interval, LEVEL, Refusal};
 
 /// Confidence of each look's interval, so that the one that ends the trials has [`LEVEL`].
 pub const LOOK_LEVEL: f64 = 0.97;
@@ -39,8 +39,18 @@ pub enum Look {
     /// Too wide, or no interval at all; there are trials left.
     More(Claim),
     Enough(Interval),
+    /// All trials have the same value, and it is not 0: it has no interval, for nothing shows how much it moves,
+    /// and no more of them would show more. As far as anybody can tell, it moves by less than any share.
+    Still(Refusal),
     /// The last trial was made, and the interval is too wide or there is none.
     NotEnough(Claim),
+}
+
+impl Look {
+    /// Whether the trials are over because the figure is as sure as was asked for.
+    pub const fn is_enough(&self) -> bool {
+        matches!(self, Self::Enough(_) | Self::Still(_))
+    }
 }
 
 impl Until {
@@ -79,6 +89,8 @@ impl Until {
         let level = if self.first == self.most { LEVEL } else { LOOK_LEVEL };
         match claim(level).map(|interval| interval.after_looks(number, LEVEL)) {
             Ok(interval) if interval.relative_half() <= self.share => Look::Enough(interval),
+            // Of 0 there is no share: what is rare may yet happen.
+            Err(refusal @ Refusal::NoSpread { value, .. }) if value != 0.0 => Look::Still(refusal),
             claim if trials >= self.most => Look::NotEnough(claim),
             claim => Look::More(claim),
         }
@@ -88,8 +100,18 @@ impl Until {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::Refusal;
     use crate::students;
+
+    #[test]
+    fn what_does_not_move_at_all_ends_the_trials_unless_it_is_zero() {
+        let until = Until::new(0.02, 5, 30);
+        let of = |values: &[f64]| until.look(values.len(), |level| students::interval_at(values, level));
+        assert_eq!(of(&[1_000.0; 5]), Look::Still(Refusal::NoSpread { value: 1_000.0, count: 5 }));
+        assert!(of(&[1_000.0; 5]).is_enough());
+        // No error in five trials is no share of anything: the sixth may have one.
+        assert!(matches!(of(&[0.0; 5]), Look::More(Err(Refusal::NoSpread { .. }))));
+        assert!(matches!(of(&[0.0; 30]), Look::NotEnough(Err(Refusal::NoSpread { .. }))));
+    }
 
     #[test]
     fn looks_are_a_quarter_apart() {
