@@ -9,6 +9,7 @@
 
 mod arrived;
 mod command;
+mod said;
 
 pub use arrived::{Arrived, judge};
 pub use command::Elsewhere;
@@ -19,7 +20,7 @@ use crate::sender::{Pace, Schedule, Step};
 use crate::stage::Stage;
 use clock::Stopwatch;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::io::{Read, Seek, SeekFrom};
+use said::Said;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +31,6 @@ pub const SETTLING_NS: u64 = 1_500_000_000;
 /// How long the first frames of all are waited for, and how much longer than they took the next commands have.
 const FIRST_WITHIN_NS: u64 = 10_000_000_000;
 const SPARE_NS: u64 = 500_000_000;
-/// Bytes of what a command says that are kept, and lines and characters that are told.
-const SAID: u64 = 4_096;
-const LINES: usize = 3;
-const CHARACTERS: usize = 300;
 /// How often is looked whether it still runs.
 const LOOK_NS: u64 = 20_000_000;
 
@@ -150,16 +147,16 @@ struct Running {
     begun: Stopwatch,
     /// When it ended by itself.
     ended: Option<(Duration, ExitStatus)>,
-    said: std::fs::File,
+    said: Said,
 }
 
 impl Running {
     fn start(words: &str) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cannot run '{words}': {error}");
-        let said = tempfile::tempfile().map_err(failed)?;
+        let (said, pipe) = Said::listen().map_err(failed)?;
         let mut command = Command::new("sh");
         command.args(["-c", words]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-        command.stderr(said.try_clone().map_err(failed)?);
+        command.stderr(pipe);
         let mut child = command.spawn().map_err(failed)?;
         let guard = Guard::of(&child).inspect_err(|_| {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -192,7 +189,7 @@ impl Running {
         match self.ended {
             Some((_, status)) if !status.success() => Err(format!(
                 "the command that sends ended with {}",
-                match last_words(&mut self.said) {
+                match self.said.last_words() {
                     Some(said) => format!("{status}; it said: {said}"),
                     None => format!("{status} and said nothing"),
                 }
@@ -248,27 +245,10 @@ impl Guard {
     }
 }
 
-/// The last lines of what a command said: what it said before them has led there.
-fn last_words(said: &mut (impl Read + Seek)) -> Option<String> {
-    let length = said.seek(SeekFrom::End(0)).ok()?;
-    said.seek(SeekFrom::Start(length.saturating_sub(SAID))).ok()?;
-    let mut bytes = Vec::new();
-    said.take(SAID).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    // The first line of a part is half a one.
-    let whole = if length > SAID { text.split_once('\n').map_or(&*text, |(_, rest)| rest) } else { &text };
-    let lines: Vec<&str> = whole.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
-    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let count = last.chars().count();
-    let end: String = last.chars().skip(count.saturating_sub(CHARACTERS)).map(printable).collect();
-    (!end.is_empty()).then(|| if count > CHARACTERS { format!("…{end}") } else { end })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Cursor;
+    use std::io::Read;
 
     #[test]
     fn each_change_of_the_rate_has_time_to_settle() {
@@ -299,6 +279,9 @@ mod tests {
         let said = ended("printf 'no route to \\377 peer' >&2; exit 1").unwrap_err();
         assert!(said.contains("no route to \u{fffd} peer"), "{said}");
         assert!(ended("exit 1").unwrap_err().ends_with("and said nothing"));
+        // However much it says, the end of it is told, and nothing of it is on a disk.
+        let said = ended("yes line | head -c 20000000 >&2; echo the end >&2; exit 4").unwrap_err();
+        assert!(said.ends_with("line; line; the end"), "{said}");
         let said = ended("sleep 60 &").unwrap_err();
         assert!(said.contains("ended after 0.") && said.contains("{time}"), "{said}");
         let mut endless = Running::start("sleep 60 & sleep 60").unwrap();
@@ -320,16 +303,5 @@ mod tests {
         // It ends once nobody has it any more: a process that has ended may wait to be noticed for long.
         assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
         assert!(started.begun.elapsed() < Duration::from_secs(50), "nobody is left in it");
-    }
-
-    #[test]
-    fn the_last_lines_are_told() {
-        let mut text: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
-        text.push_str("\n  the reason \n");
-        let said = last_words(&mut Cursor::new(text)).unwrap();
-        assert_eq!(said, "line 1998; line 1999; the reason");
-        let said = last_words(&mut Cursor::new("x".repeat(9_000) + "end")).unwrap();
-        assert!(said.starts_with("…xx") && said.ends_with("xend") && said.chars().count() == 301, "{said}");
-        assert_eq!(last_words(&mut Cursor::new(" \n\n")), None);
     }
 }
