@@ -411,6 +411,19 @@ mod tests {
         assert!(of(1).0[0].contains("noisy neighbour: 'x'") && of(1).0.len() == 1, "{:?}", of(1));
     }
 
+    /// The kernel counts in ticks: whoever ran when one was counted is not who the generator waited for.
+    #[test]
+    fn nobody_is_blamed_for_a_tick() {
+        let of = |ticks: u64| {
+            let neighbour = Some(crate::neighbour::Neighbour { pid: 9, name: "x".into(), ticks });
+            let mut short = Outcome { waited: 0.3, neighbour, ..outcome([9; 3], None) };
+            short.steps.iter_mut().for_each(|step| step.length_ns = 10_000_000);
+            under_traffic(&short).0.join("\n").contains("noisy neighbour")
+        };
+        assert!(!of(1) && !of(4), "a tick or a few are of anybody");
+        assert!(of(5));
+    }
+
     /// The null case: frames that come by the ring take nothing away that shows beside what a busy machine
     /// takes.
     #[test]

@@ -13,6 +13,9 @@ const STILL_NS: u64 = 100_000_000;
 const STILL_PART: u64 = 10;
 /// Of the waiting, which another program must have run to be called its cause.
 const A_GOOD_PART: f64 = 0.25;
+/// The kernel counts in ticks of a whole hundredth of a second, as a rule: fewer tell hardly anything, and whoever
+/// happened to run when one was counted is no cause.
+const LEAST_TICKS: u64 = 5;
 /// How inexactly the time is known that a neighbour can have had: of it, and in seconds (it is watched a little
 /// longer than the run).
 const SLACK: f64 = 0.05;
@@ -81,6 +84,7 @@ fn noisy(outcome: &Outcome) -> Option<&Neighbour> {
     let (least, neighbour) = (outcome.waited * length * A_GOOD_PART, outcome.neighbour.as_ref());
     neighbour
         .filter(|_| waits_much(outcome))
+        .filter(|neighbour| neighbour.ticks >= LEAST_TICKS)
         .filter(|neighbour| (least..=free).contains(&seconds_of(neighbour)))
 }
 
