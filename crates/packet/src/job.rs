@@ -80,6 +80,8 @@ pub struct Findings {
     pub span: Option<Picos>,
     /// Trials in which the generator was the limit, and all trials, where there were trials.
     pub invalid_trials: Option<(u64, u64)>,
+    /// Resets whose command failed, so that there is no reset time; they are among all trials.
+    pub failed_resets: u64,
 }
 
 impl Running {

@@ -313,6 +313,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         received: ports.iter().map(|port| port.received).sum(),
         transmit_drops: lost(DropPlace::is_before_sending),
         invalid_trials: findings.invalid_trials,
+        failed_resets: findings.failed_resets,
         script_late: script.as_ref().map(|script| script.late),
         script_failed: script.as_ref().is_some_and(|script| script.failed.is_some()),
         ..FrameConditions::default()

@@ -189,6 +189,23 @@ fn a_middlebox_that_does_not_come_back_is_told_in_time() {
 }
 
 #[test]
+fn a_reset_command_that_fails_leaves_no_run_valid() {
+    let _alone = alone();
+    let run = Tare::packets(&format!(
+        "sweep --send mem:failing --receive mem:failing --max-rate 1k --min-rate 100 {QUICK}"
+    ))
+    .arg("--reset-command")
+    .arg("exit 7")
+    .limit(Duration::from_secs(60))
+    .start()
+    .finish_unchecked();
+    assert_eq!(cell(&run, "resets", 0, "reset time"), Value::Null, "{run}");
+    assert_ne!(run.word(), "VALID", "{run}");
+    let criterion = run.criterion("trials.invalid");
+    assert!(criterion.advice.contains("--reset-command failed in 1 of"), "{criterion:?}");
+}
+
+#[test]
 fn without_a_command_somebody_is_asked_and_waited_for() {
     let _alone = alone();
     let ports = "--send mem:hand --receive mem:hand --max-rate 1k --min-rate 100";

@@ -58,6 +58,8 @@ pub struct FrameConditions {
     /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a
     /// share of trials.
     pub invalid_trials: Option<(u64, u64)>,
+    /// Of the same trials, resets whose command failed.
+    pub failed_resets: u64,
     /// Frames that left late because of a script, if there was one, and whether it failed.
     pub script_late: Option<u64>,
     pub script_failed: bool,
@@ -269,16 +271,23 @@ pub(super) fn ports_kept(failed: bool) -> Criterion {
 
 fn trials(frames: &FrameConditions) -> Option<Criterion> {
     let (invalid, all) = frames.invalid_trials?;
-    Some(
-        Criterion::new(CriterionId::TrialsInvalid, share(invalid, all), 0.0)
-            .invalid_beyond(Some(0.5))
-            .advise(|| {
-                format!(
-                    "{invalid} of {all} searches and trials were limited by this machine, its generator or its receiver, so what \
-                     they found are lower bounds: take faster ports, more room to receive, or a lower --max-rate"
-                )
-            }),
-    )
+    let failed = frames.failed_resets;
+    let criterion = Criterion::new(CriterionId::TrialsInvalid, share(invalid + failed, all), 0.0);
+    Some(criterion.invalid_beyond(Some(0.5)).advise(|| {
+        let limited = (invalid > 0).then(|| {
+            format!(
+                "{invalid} of {all} searches and trials were limited by this machine, its generator or its receiver, so what \
+                 they found are lower bounds: take faster ports, more room to receive, or a lower --max-rate"
+            )
+        });
+        let resets = (failed > 0).then(|| {
+            format!(
+                "--reset-command failed in {failed} of {all} searches and trials, so those have no reset time: run the command \
+                 by itself to see why"
+            )
+        });
+        limited.into_iter().chain(resets).collect::<Vec<_>>().join("; ")
+    }))
 }
 
 #[cfg(test)]
@@ -380,6 +389,10 @@ mod tests {
         let trials = |invalid| FrameConditions { invalid_trials: Some((invalid, 10)), ..none() };
         assert_eq!(of(trials(5)), [(Id::TrialsInvalid, Word::Degraded)]);
         assert_eq!(of(trials(6)), [(Id::TrialsInvalid, Word::Invalid)]);
+        let resets = |failed_resets| FrameConditions { failed_resets, ..trials(0) };
+        assert_eq!(of(resets(0)), []);
+        assert_eq!(of(resets(1)), [(Id::TrialsInvalid, Word::Degraded)]);
+        assert_eq!(of(resets(6)), [(Id::TrialsInvalid, Word::Invalid)]);
         assert_eq!(failing(&sent(0), Loop::Passive, none()), [(Id::Arrivals, Word::Degraded)]);
     }
 

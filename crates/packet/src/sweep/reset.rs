@@ -142,7 +142,8 @@ impl Watched {
             (Some((_, since)), true) if now.since(since) >= order.after => self.end(now, Outcome::Back),
             (Some(_), true) => Step::On,
             (_, false) if is_late => self.end(now, Outcome::NotBack),
-            (None, true) if is_late => self.end(now, Outcome::Untouched),
+            (None, true) if is_late && self.failed.is_none() => self.end(now, Outcome::Untouched),
+            (None, true) if is_late => self.end(now, Outcome::Failed),
             (None, true) if self.failed.is_some_and(|failed| now.since(failed) >= order.after) => {
                 self.end(now, Outcome::Failed)
             }
@@ -184,6 +185,11 @@ impl Reset {
     pub fn time(&self) -> Option<Picos> {
         let is_known = self.outcome == Outcome::Back && self.judged.is_of_use();
         self.pause.filter(|_| is_known).map(Pause::length)
+    }
+
+    /// Nothing came of the command: the device was not reset, and nothing is known of its resets.
+    pub fn is_of_a_failed_command(&self) -> bool {
+        self.outcome == Outcome::Failed
     }
 
     fn words(&self) -> String {

@@ -75,6 +75,7 @@ impl Sweep {
             notes,
             labels: Vec::new(),
             span: None,
+            failed_resets: self.failed_resets,
             invalid_trials: (self.searches + self.others > 0).then_some(self.untrusted()),
         }
     }

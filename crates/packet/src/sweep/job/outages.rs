@@ -79,7 +79,10 @@ impl Sweep {
             }
             let reset = self.reset(size, &looks, order, &plan, number)?;
             self.others += 1;
-            self.spoilt += u64::from(!reset.judged.is_of_use());
+            match reset.is_of_a_failed_command() {
+                true => self.failed_resets += 1,
+                false => self.spoilt += u64::from(!reset.judged.is_of_use()),
+            }
             self.resets.push(reset);
         }
         Ok(())

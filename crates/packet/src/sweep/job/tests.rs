@@ -423,6 +423,7 @@ fn a_reset_that_never_comes_and_a_command_that_fails_end_in_time() {
             _ => "still running at the end, killed",
         };
         assert!(by.contains(how), "{command}: {by}");
+        assert_eq!(findings.failed_resets, u64::from(command == "exit 3"), "{command}");
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Sweep {
     /// all of them.
     pub spoilt: u64,
     pub others: u64,
+    /// Resets whose command failed.
+    pub failed_resets: u64,
     pub repeated: usize,
     pub doubtful: usize,
     pub resets: Vec<Reset>,
@@ -123,6 +125,7 @@ impl Sweep {
             limited: 0,
             spoilt: 0,
             others: 0,
+            failed_resets: 0,
             repeated: 0,
             doubtful: 0,
             resets: Vec::new(),

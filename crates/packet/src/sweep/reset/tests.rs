@@ -93,6 +93,9 @@ fn a_command_that_failed_is_waited_for_no_longer_than_an_interruption_would_take
     assert_eq!(watched.outcome(), Outcome::Failed);
     // Known at 110 ms, and 200 ms more.
     assert!((308..=312).contains(&ended), "{ended}");
+    // Not long before patience ends.
+    let late = Some(Picos::from_millis(1_950));
+    assert_eq!((watch(&[], late).0.outcome(), watch(&[], late).2), (Outcome::Failed, 2_100));
     // It failed, and reset the device all the same.
     assert_eq!(watch(&[(150, 500)], soon).0.outcome(), Outcome::Back);
 }
