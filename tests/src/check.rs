@@ -75,7 +75,7 @@ fn check_verdict(run: &Run) {
     }
 }
 
-/// The first that applies: interrupted, unreachable, INVALID, a threshold failed.
+/// The first that applies: interrupted, unreachable, INVALID, a threshold failed, a file that was not written.
 #[track_caller]
 fn check_status(run: &Run) {
     let labels: Vec<&Value> = run.result["labels"].as_array().into_iter().flatten().collect();
@@ -90,7 +90,10 @@ fn check_status(run: &Run) {
     } else if run.result["thresholds"].as_array().into_iter().flatten().any(|t| t["holds"] == false) {
         3
     } else {
-        0
+        // Of a run folder that is there, each file is to be.
+        let has_folder = run.at("store.folder").as_str().is_some_and(|folder| !folder.is_empty());
+        let has_lost = run.at("store.lost").as_array().is_some_and(|lost| !lost.is_empty());
+        i32::from(has_folder && has_lost)
     };
     assert_eq!(run.code, Some(expected), "the status does not follow the result: {run}");
 }

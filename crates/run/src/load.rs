@@ -39,6 +39,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Whether all that was to be in the run folder is there. One that could not be had at all was asked for by
+    /// nobody, or the run had not begun.
+    pub fn is_kept(&self) -> bool {
+        self.place.is_none() || self.result.store.lost.is_empty()
+    }
+
     /// Stays until those who watched have the report.
     pub fn leave(self) {
         // Whoever interrupted the run ends the waiting by a second Ctrl-C.
@@ -82,10 +88,10 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
         Output::Nothing => true,
     };
     let is_written = papers.write(&finished.result) && is_printed;
-    let status = finished.status;
+    let (status, is_kept) = (finished.status, finished.is_kept());
     finished.leave();
-    // What the run came to says more than that a paper is missing.
-    let is_lost = status == ExitStatus::Good && !is_written;
+    // What the run came to says more than that something of it is missing.
+    let is_lost = status == ExitStatus::Good && !(is_written && is_kept);
     Ok(if is_lost { Status::Unwritten } else { Status::Run(status) })
 }
 

@@ -45,6 +45,13 @@ fn a_full_disk_costs_files_but_not_the_run() {
             let told = kept.iter().chain(&lost).filter(|name| *name == file).count();
             assert_eq!(told, 1, "{file} is either kept or lost: {run}");
         }
+        // The run is good, and what was asked for of it is not all there.
+        if ["VALID", "DEGRADED"].contains(&run.word()) {
+            assert_eq!(run.code, Some(1), "{run}");
+        }
+        let said = run.stderr.lines().filter(|line| line.contains("could not store"));
+        let said: Vec<&str> = said.collect();
+        assert!(said.len() == 1 && said[0].contains("No space left"), "one sentence: {run}");
         let reasons = run.at("store.lost").as_array().expect("a list");
         assert!(
             reasons

@@ -50,9 +50,10 @@ impl Prepared<'_> {
         sink.attach("report.html", page.as_bytes());
         watching.end(&page);
         sink.save(&mut result);
-        // A host has them in the result.
-        if options.output != Output::Summary && options.host.is_none() {
-            tell_of_losses(&result);
+        // A host has it in the result. The summary has it, too, but not everybody reads on after a status of 1.
+        let is_folder = sink.place().is_some();
+        if (is_folder || options.output != Output::Summary) && options.host.is_none() {
+            losses(&result, sink.place().as_deref()).iter().for_each(|said| complain(said));
         }
         debug_assert!(verdict.word() != Word::Valid || watched.totals.conservation().is_ok());
         let (totals, stop) = (watched.totals, watched.stop);
@@ -115,9 +116,35 @@ fn tell(
     result.labels = labels.map(|label| label.map_words(secrets::in_urls)).collect();
 }
 
-/// What could not be kept, where no summary says it.
-fn tell_of_losses(result: &RunResult) {
-    for lost in &result.store.lost {
-        complain(&format!("tare: could not store {}: {}", lost.what, lost.why));
+/// What could not be kept, in one sentence.
+fn losses(result: &RunResult, folder: Option<&str>) -> Option<String> {
+    let lost = &result.store.lost;
+    let first = lost.first()?;
+    let names: Vec<&str> = lost.iter().map(|lost| lost.what.as_str()).collect();
+    let place = folder.map_or_else(String::new, |folder| format!(" in {folder}"));
+    Some(format!("tare: could not store {}{place}: {}", names.join(", "), first.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::schema::Lost;
+
+    #[test]
+    fn what_is_lost_is_told_in_one_sentence() {
+        let mut result = RunResult::default();
+        assert_eq!(losses(&result, Some("/runs/a")), None);
+        let lost = |what: &str| Lost { what: what.to_owned(), why: "No space left on device".to_owned() };
+        result.store.lost = vec![lost("report.html"), lost("result.json")];
+        let said = losses(&result, Some("/runs/a")).unwrap();
+        assert_eq!(
+            said,
+            "tare: could not store report.html, result.json in /runs/a: No space left on device"
+        );
+        result.store.lost = vec![lost("run folder")];
+        assert_eq!(
+            losses(&result, None).unwrap(),
+            "tare: could not store run folder: No space left on device"
+        );
     }
 }
