@@ -227,6 +227,17 @@ impl Engine {
         self.plan.engine.spin == Spin::Auto && matches!(self.plan.load, Load::Closed { .. })
     }
 
+    /// Whether the port of `--via` could be opened, as far as that can be told beforehand.
+    ///
+    /// # Errors
+    /// What opening it would say.
+    pub fn check_port(&self) -> Result<(), EngineError> {
+        match (&self.via, &self.module) {
+            (Some(via), None) => Ok(Sessions::check_port(via, self.plan.connection.share_address)?),
+            _ => Ok(()),
+        }
+    }
+
     /// The URLs of the first `count` requests, in order.
     pub fn preview(&self, count: u64) -> Vec<String> {
         self.requests.preview(count)

@@ -34,7 +34,7 @@ use files::Files;
 use findings::Ended;
 use measure::gap_meter::{GapMeter, Requested};
 use port::pcap::bytes::Described;
-use port::pcap::{Format, Rotation, Style};
+use port::pcap::{Format, Rotation, Style, Writer, numbered};
 use port::{Address, Direction, Port, PortError, PortKind, Stamp, Wish};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -111,14 +111,24 @@ impl Capture {
     /// # Errors
     /// What cannot be opened, and why.
     pub fn open(settings: Settings, clock: HostClock) -> Result<Self, PacketError> {
-        if settings.gaps.is_some() && settings.queues > 1 {
-            let what =
-                "gaps are those of one queue: between queues nobody knows the order; leave out --queues";
-            return Err(PacketError::Wrong(what.to_owned()));
-        }
+        one_order(&settings)?;
         let ports = (0..settings.queues).map(|queue| port::open(&settings.address, &wish(&settings, queue)));
         let ports = ports.collect::<Result<Vec<_>, _>>()?;
         Self::with_ports(settings, clock, ports)
+    }
+
+    /// Whether [`Self::open`] would fail, as far as that can be told without opening a port.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(settings: &Settings) -> Result<(), PacketError> {
+        one_order(settings)?;
+        for queue in 0..settings.queues {
+            port::check(&settings.address, &wish(settings, queue))?;
+        }
+        let Some(Keeping { path, rotation, .. }) = &settings.file else { return Ok(()) };
+        let first = if rotation.is_off() { path.clone() } else { numbered(path, 1) };
+        Ok(Writer::check(&first)?)
     }
 
     /// The same with ports that are open already, one for each queue.
@@ -142,6 +152,14 @@ impl Capture {
         let files = settings.file.as_ref().map(|keeping| files(keeping, &settings, interface)).transpose()?;
         Ok(Self { settings, clock, queues, files, choices, own })
     }
+}
+
+fn one_order(settings: &Settings) -> Result<(), PacketError> {
+    if settings.gaps.is_some() && settings.queues > 1 {
+        let what = "gaps are those of one queue: between queues nobody knows the order; leave out --queues";
+        return Err(PacketError::Wrong(what.to_owned()));
+    }
+    Ok(())
 }
 
 fn wish(settings: &Settings, queue: u32) -> Wish {

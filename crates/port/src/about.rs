@@ -5,6 +5,9 @@ use crate::{Address, PortKind};
 use std::fmt;
 use units::Picos;
 
+/// No frame of a plan is longer (a size of 65 535 with its FCS): for ports of which it is not known yet.
+pub(crate) const LONGEST_OF_ALL: usize = 65_535;
+
 /// What a port is and can do. Fixed once it is open, but for `up`, which [`crate::Port::is_up`] tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {

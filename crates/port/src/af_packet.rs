@@ -65,28 +65,53 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 }
 
 /// See [`crate::check`].
-pub(crate) fn check(address: &Address, wish: &Wish) -> Result<(), PortError> {
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    let (interface, setting) = usable(address, wish)?;
+    if setting.launch != "no" {
+        launch::Launch::find(&interface, &setting).map(drop)?;
+    }
+    let can = Abilities {
+        transmit: wish.direction.transmits(),
+        receive: wish.direction.receives(),
+        ..Abilities::default()
+    };
+    Ok(about(&interface, setting.name, can, wish))
+}
+
+/// The interface and what is asked of it, where nothing is wrong with either.
+fn usable(address: &Address, wish: &Wish) -> Result<(Interface, Setting), PortError> {
     let interface = Interface::find(address.place())?;
+    if !interface.is_ethernet {
+        let why = "its frames have no Ethernet header".to_owned();
+        return Err(PortError::Unavailable { what: address.to_string(), why });
+    }
     let setting = Setting::read(address, wish, &interface)?;
-    match setting.launch {
-        "no" => Ok(()),
-        _ => launch::Launch::find(&interface, &setting).map(drop),
+    // A tag makes four bytes more possible: that is seen when the frame is there.
+    if wish.direction.transmits() && wish.frame > interface.longest(true) {
+        let longest = interface.longest(false);
+        return Err(PortError::TooLong { port: setting.name, length: wish.frame, longest });
+    }
+    Ok((interface, setting))
+}
+
+fn about(interface: &Interface, name: String, can: Abilities, wish: &Wish) -> About {
+    About {
+        name,
+        kind: "packet",
+        interface: Some(interface.name.clone()),
+        mac: interface.mac,
+        longest: interface.longest(false),
+        speed_bps: interface.speed_bps,
+        can: Abilities { tag_over_mtu: true, ..can },
+        queue: wish.queue,
+        queues: wish.queues.max(1),
+        choices: Vec::new(),
     }
 }
 
 impl PacketPort {
     fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
-        let interface = Interface::find(address.place())?;
-        if !interface.is_ethernet {
-            let why = "its frames have no Ethernet header".to_owned();
-            return Err(PortError::Unavailable { what: address.to_string(), why });
-        }
-        let setting = Setting::read(address, wish, &interface)?;
-        let longest = interface.longest(false);
-        // A tag makes four bytes more possible: that is seen when the frame is there.
-        if wish.direction.transmits() && wish.frame > interface.longest(true) {
-            return Err(PortError::TooLong { port: setting.name, length: wish.frame, longest });
-        }
+        let (interface, setting) = usable(address, wish)?;
         let mut choices = Vec::new();
         let transmitter = wish
             .direction
@@ -98,26 +123,15 @@ impl PacketPort {
             .receives()
             .then(|| Receiver::open(&interface, &setting, &mut choices))
             .transpose()?;
-        let about = About {
-            name: setting.name,
-            kind: "packet",
-            interface: Some(interface.name.clone()),
-            mac: interface.mac,
-            longest,
-            speed_bps: interface.speed_bps,
-            can: Abilities {
-                transmit: transmitter.is_some(),
-                receive: receiver.is_some(),
-                batch: transmitter.as_ref().map_or(BATCH, Transmitter::batch),
-                stamps: receiver.as_ref().map(Receiver::stamps),
-                launch_time: transmitter.as_ref().is_some_and(Transmitter::keeps_time),
-                tag_over_mtu: true,
-                ..Abilities::default()
-            },
-            queue: wish.queue,
-            queues: wish.queues.max(1),
-            choices,
+        let can = Abilities {
+            transmit: transmitter.is_some(),
+            receive: receiver.is_some(),
+            batch: transmitter.as_ref().map_or(BATCH, Transmitter::batch),
+            stamps: receiver.as_ref().map(Receiver::stamps),
+            launch_time: transmitter.as_ref().is_some_and(Transmitter::keeps_time),
+            ..Abilities::default()
         };
+        let about = About { choices, ..about(&interface, setting.name, can, wish) };
         Ok(Self { about, interface, transmitter, receiver, counters: Counters::default() })
     }
 

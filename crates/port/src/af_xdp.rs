@@ -23,7 +23,7 @@ mod tests;
 use crate::interface::{Interface, Link};
 use crate::{About, Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
 use launch::{Launch, METADATA};
-use options::Options;
+pub(crate) use options::check;
 pub(crate) use redirect::explain;
 use redirect::{Redirect, STAMP};
 use ring::Descriptor;
@@ -86,9 +86,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 
 impl XdpPort {
     fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
-        let options = Options::read(address)?;
-        let interface = Interface::find(address.place())?;
-        options.check(address, &interface, wish)?;
+        let (options, interface) = options::usable(address, wish)?;
         let redirect = match wish.direction.receives() {
             true => {
                 let stamps = options.stamps.unwrap_or(wish.stamps);

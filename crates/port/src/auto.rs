@@ -136,6 +136,11 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     Err(last.unwrap_or_else(|| address.wrong("has no way to open it", "packet:INTERFACE")))
 }
 
+/// See [`crate::check`]: what the last way says, which every interface has.
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    crate::af_packet::check(&within(PACKET.address(address.place()), address), wish)
+}
+
 impl Chosen {
     fn new(port: Box<dyn Port>, mut choices: Vec<Choice>) -> Self {
         let mut about = port.about().clone();

@@ -28,9 +28,9 @@ use crate::interface::Interface;
 use crate::{About, Address, Counters, DropPlace, For, Frame, Passed, Port, PortError, Slot, Stamp, Wish};
 use device::{Device, Lease};
 use layout::{Burst, CHECKSUM_NONE, Mbuf, Mempool};
-use opening::{about, fast, named};
+pub(crate) use opening::check;
+use opening::{Usable, about, fast, named};
 use std::ffi::c_void;
-use std::path::Path;
 use std::ptr;
 use std::time::Duration;
 use units::Picos;
@@ -104,10 +104,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 
 impl DpdkPort {
     fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
-        let place = place::Place::read(address)?;
-        let asked = eal::Asked::read(address)?;
-        place.check_card(Path::new(place::DEVICES))?;
-        let interface = place.interface().map(Interface::find).transpose()?;
+        let Usable { place, asked, interface } = Usable::find(address)?;
         let eal = eal::start(&asked, place.is_pci.then_some(place.name.as_str()))?;
         let lease = Lease::take(eal, address, &place, interface.as_ref(), wish)?;
         let interface = match interface {

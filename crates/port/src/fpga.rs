@@ -37,6 +37,7 @@ mod writes;
 pub use device::Module;
 pub use session::Hello;
 
+use crate::about::{Abilities, About, LONGEST_OF_ALL};
 use crate::af_packet::socket::{EVERYTHING, Socket};
 use crate::interface::Interface;
 use crate::namespace::Home;
@@ -58,6 +59,25 @@ static OPEN: Mutex<Option<HashMap<String, Weak<Module>>>> = Mutex::new(None);
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     wish.one_queue(address)?;
     Ok(Box::new(port::ModulePort::new(address, wish, find(address)?)?))
+}
+
+/// See [`crate::check`]. What the module takes, only the module tells.
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    wish.one_queue(address)?;
+    address.word("carrier", &["yes", "no"])?;
+    has_fitting_options(address)?;
+    if address.place() != SIMULATION {
+        Interface::find(address.place())?;
+    }
+    let can = Abilities { transmit: true, receive: true, ..Abilities::default() };
+    Ok(About {
+        name: address.to_string(),
+        kind: "fpga",
+        longest: LONGEST_OF_ALL,
+        can,
+        queues: 1,
+        ..About::default()
+    })
 }
 
 /// The module at `address`, which ports of this process may use already. Nothing is changed on it.
@@ -97,19 +117,28 @@ fn key(address: &Address) -> String {
     format!("{:?} {} {namespace:?}", values.collect::<Vec<_>>(), address.place())
 }
 
-fn begin(address: &Address) -> Result<Module, PortError> {
-    let name = address.to_string();
+/// Options of simulations, and of sessions, are of nothing else.
+fn has_fitting_options(address: &Address) -> Result<(), PortError> {
     if let Some(option) = sessions::OWN_OPTIONS.iter().find(|option| address.option(option).is_some()) {
         return Err(
             address.wrong(&format!("{option} is for sessions"), "it with tare http --via fpga,…:sim alone")
         );
     }
     if address.place() == SIMULATION {
-        return Module::simulate(&name, simulation(address)?);
+        return Ok(());
     }
     let simulations = ["wire", "tap", "traffic", "pcap", "program", "seed"];
     if let Some(option) = simulations.iter().find(|option| address.option(option).is_some()) {
         return Err(address.wrong(&format!("{option} is for a simulation"), "fpga:INTERFACE or fpga,…:sim"));
+    }
+    Ok(())
+}
+
+fn begin(address: &Address) -> Result<Module, PortError> {
+    let name = address.to_string();
+    has_fitting_options(address)?;
+    if address.place() == SIMULATION {
+        return Module::simulate(&name, simulation(address)?);
     }
     Module::greet(&name, Transport::on(address.place())?, None)
 }

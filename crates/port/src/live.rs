@@ -20,13 +20,14 @@ mod refused;
 mod state;
 #[cfg(test)]
 mod tests;
+mod usable;
 
 use crate::af_xdp::explain;
-use crate::interface::{Interface, Link, features};
+use crate::interface::{Interface, Link};
 use crate::namespace::{Home, Visit};
 use crate::{
-    Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port,
-    PortError, Slot, Stamp, Wish,
+    About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port, PortError,
+    Slot, Stamp, Wish,
 };
 use bpf::{License, Program, ProgramKind};
 use copies::Copies;
@@ -39,6 +40,8 @@ use state::State;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use units::{Picos, Rate};
+pub(crate) use usable::check;
+use usable::{about, usable};
 use wire::signature::EPOCH_UNIX_NS;
 
 /// A page less what the kernel needs of it: headroom, its own notes, and what an sk_buff keeps behind the data.
@@ -79,15 +82,7 @@ struct Prepared {
 /// # Errors
 /// `NoInterface`; `Privilege`; `Unavailable` where BPF programs cannot be loaded.
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
-    let interface = Interface::find(address.place())?;
-    if wish.direction == crate::Direction::Receive {
-        return Err(PortError::Unable { port: address.to_string(), what: "receive: it sends only" });
-    }
-    let longest = interface.longest(false).min(LONGEST);
-    if wish.frame > interface.longest(true).min(LONGEST) {
-        return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
-    }
-    refuse_driver(&interface)?;
+    let interface = usable(address, wish)?;
     let what = "opening this thread's network namespace".to_owned();
     let home = Home::here().map_err(|error| PortError::System { what, error })?;
     let state = State::new().map_err(explain)?;
@@ -105,24 +100,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
             why: "XDP frames carry none; with a rate, the program itself waits for the due time".to_owned(),
         },
     ];
-    let about = About {
-        name: address.to_string(),
-        kind: "live",
-        interface: Some(interface.name.clone()),
-        mac: interface.mac,
-        longest,
-        speed_bps: interface.speed_bps,
-        can: Abilities {
-            transmit: true,
-            batch: copies::MOST,
-            zero_copy: true,
-            tag_over_mtu: true,
-            ..Abilities::default()
-        },
-        queue: wish.queue,
-        queues: interface.queues.transmit,
-        choices,
-    };
+    let about = About { choices, ..about(address, &interface, wish) };
     Ok(Box::new(LivePort {
         about,
         interface,
@@ -136,20 +114,6 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         marks: vec![0; copies::MOST],
         counters: Counters::default(),
     }))
-}
-
-/// Before anything is sent: a driver that never takes frames of programs. (Whether a veth does depends on its
-/// peer, which may get a program or GRO any time: its refusal is seen with the first frames.)
-fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
-    let driver = interface.driver.as_deref().unwrap_or("the driver");
-    if driver == "veth" || features::of(interface.index).map_or(true, |features| features.transmit()) {
-        return Ok(());
-    }
-    let why = format!(
-        "{driver} cannot send frames of XDP programs (no ndo_xdp_xmit); take packet:{}",
-        interface.name
-    );
-    Err(PortError::Unavailable { what: format!("sending live frames at '{}'", interface.name), why })
 }
 
 impl LivePort {

@@ -1,7 +1,7 @@
 //! From an address to an open port.
 
-use crate::interface::Interface;
-use crate::{Address, Match, Port, PortError, PortKind};
+use crate::{About, Address, Match, Port, PortError, PortKind};
+use std::path::Path;
 
 /// What the opener wants of a port, beside its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,21 +99,38 @@ pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> 
     crate::namespace::within(address, || open_here(address, wish))
 }
 
-/// Whether a port could be opened as wished, as far as that can be told without opening one: its interface is
-/// there, and keeps launch times if they are asked for.
+/// Whether a port could be opened as wished, as far as that can be told while this host and its files stay as
+/// they are, and what it would say of itself then, as far as that is known: no longest frame that is not known
+/// to be too long for it.
 ///
 /// # Errors
 /// What opening it would say.
-pub fn check(address: &Address, wish: &Wish) -> Result<(), PortError> {
+pub fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
     address.check()?;
     if let Some(inner) = address.inner() {
-        return check(inner, wish);
+        if let (PortKind::Record, Some(file)) = (address.kind(), address.option("file")) {
+            crate::pcap::Writer::check(Path::new(file))?;
+        }
+        let name = address.to_string();
+        return check(inner, wish).map(|about| About { name, ..about });
     }
     crate::namespace::within(address, || match address.kind() {
         PortKind::Packet => crate::af_packet::check(address, wish),
-        PortKind::Auto | PortKind::Xdp | PortKind::Live => Interface::find(address.place()).map(drop),
-        _ => Ok(()),
+        PortKind::Auto => crate::auto::check(address, wish),
+        PortKind::Xdp => crate::af_xdp::check(address, wish),
+        PortKind::Live => crate::live::check(address, wish),
+        PortKind::Pcap => crate::pcap::check(address, wish),
+        PortKind::Tap => crate::tap::check(address, wish),
+        PortKind::Dpdk => crate::dpdk::check(address, wish),
+        PortKind::Fpga => crate::fpga::check(address, wish),
+        // These are nothing but memory and a socket that nothing is sent through.
+        PortKind::Mem | PortKind::Udp => open_here(address, wish).map(|port| port.about().clone()),
+        PortKind::Fault | PortKind::Record | PortKind::Trace => Err(no_port(address)),
     })
+}
+
+fn no_port(wrapper: &Address) -> PortError {
+    wrapper.wrong("says no port", &wrapper.kind().form())
 }
 
 /// In the namespace of this thread.
@@ -140,6 +157,6 @@ fn behind(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     address.check()?;
     match address.inner() {
         Some(inner) => open(inner, wish),
-        None => Err(address.wrong("says no port", &address.kind().form())),
+        None => Err(no_port(address)),
     }
 }

@@ -43,6 +43,26 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     }
 }
 
+/// See [`crate::check`]. What may be read only once, such as standard input or a pipe, is left for the run.
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    let path = Path::new(address.place());
+    let is_there = std::fs::metadata(path).is_ok_and(|file| !file.is_file());
+    match wish.direction {
+        Direction::Transmit => {
+            wish.one_queue(address)?;
+            sink_style(address, wish)?;
+            Writer::check(path)?;
+        }
+        Direction::Receive if address.place() == "-" || is_there => {
+            wish.one_queue(address)?;
+            rounds(address)?;
+        }
+        Direction::Receive | Direction::Both => return open(address, wish).map(|port| port.about().clone()),
+    }
+    let (transmit, receive) = (wish.direction.transmits(), wish.direction.receives());
+    Ok(about(address, LONGEST, Abilities { transmit, receive, ..Abilities::default() }))
+}
+
 fn about(address: &Address, longest: usize, can: Abilities) -> About {
     About { name: address.to_string(), kind: "pcap", longest, can, queues: 1, ..About::default() }
 }
@@ -92,12 +112,18 @@ impl Lap {
     }
 }
 
+/// How many times the file is read; 0 is for ever.
+fn rounds(address: &Address) -> Result<u64, PortError> {
+    let rounds: u64 = address.read("loop", "10")?.unwrap_or(1);
+    if rounds != 1 && address.place() == "-" {
+        return Err(address.wrong("standard input cannot be read twice", "loop=1"));
+    }
+    Ok(rounds)
+}
+
 impl Replay {
     fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
-        let rounds: u64 = address.read("loop", "10")?.unwrap_or(1);
-        if rounds != 1 && address.place() == "-" {
-            return Err(address.wrong("standard input cannot be read twice", "loop=1"));
-        }
+        let rounds = rounds(address)?;
         let path = PathBuf::from(address.place());
         let only = Only::of(address, wish);
         if address.place() != "-" {
@@ -214,12 +240,7 @@ struct Sink {
 impl Sink {
     fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
         let path = PathBuf::from(address.place());
-        if address.option("interface").is_some() {
-            return Err(address.wrong("interface is of a file that is read", "it without interface=…"));
-        }
-        let mut style = style(&path, address)?;
-        style.described.snap = wish.snap.map_or(0, |snap| snap as u32);
-        let writer = Writer::create(&path, style)?;
+        let writer = Writer::create(&path, sink_style(address, wish)?)?;
         let can = Abilities { transmit: true, batch: BATCH, launch_time: true, ..Abilities::default() };
         let longest = wish.frame.clamp(1_514, LONGEST);
         let about = about(address, longest, can);
@@ -254,6 +275,16 @@ impl Sink {
         let lost = self.counters.sent.saturating_sub(writer.counts().frames);
         self.counters.drop(DropPlace::TransmitKernel, lost);
     }
+}
+
+/// How the file is written, as the options want it.
+fn sink_style(address: &Address, wish: &Wish) -> Result<Style, PortError> {
+    if address.option("interface").is_some() {
+        return Err(address.wrong("interface is of a file that is read", "it without interface=…"));
+    }
+    let mut style = style(Path::new(address.place()), address)?;
+    style.described.snap = wish.snap.map_or(0, |snap| snap as u32);
+    Ok(style)
 }
 
 fn style(path: &Path, address: &Address) -> Result<Style, PortError> {

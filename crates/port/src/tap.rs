@@ -25,6 +25,10 @@ use units::Picos;
 
 /// Most frames of one call.
 const BATCH: usize = 64;
+/// Of a new device.
+const MTU: u32 = 1_500;
+/// Ethernet's header, and a tag that the kernel allows on top of the MTU.
+const HEADER: usize = 14 + 4;
 
 struct Tap {
     about: About,
@@ -42,13 +46,30 @@ struct Tap {
 
 /// Makes the device, or another queue of it, as the options of the address want it.
 pub(crate) fn make(address: &Address, name: &str, is_one_of_several: bool) -> Result<File, PortError> {
-    if name.len() > 15 || name.contains('/') || name.contains(char::is_whitespace) {
-        return Err(address.wrong("is no name for a device", "up to 15 letters without '/' and spaces"));
-    }
-    let wanted = Wanted::read(address)?;
+    let wanted = wanted(address, name)?;
     let file = device::create(name, is_one_of_several).map_err(|error| refused(name, error))?;
     wanted.give(name).map_err(|error| refused(name, error))?;
     Ok(file)
+}
+
+fn wanted(address: &Address, name: &str) -> Result<Wanted, PortError> {
+    if name.len() > 15 || name.contains('/') || name.contains(char::is_whitespace) {
+        return Err(address.wrong("is no name for a device", "up to 15 letters without '/' and spaces"));
+    }
+    Wanted::read(address)
+}
+
+/// See [`crate::check`]. A device that is there already keeps its MTU, unless the address has one.
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    let wanted = wanted(address, address.place())?;
+    let there = Interface::find(address.place()).ok().map(|interface| interface.mtu);
+    let longest = wanted.mtu.or(there).unwrap_or(MTU) as usize + HEADER;
+    let name = address.to_string();
+    if wish.frame > longest && wish.direction.transmits() {
+        return Err(PortError::TooLong { port: name, length: wish.frame, longest });
+    }
+    let can = Abilities { transmit: true, receive: true, batch: BATCH, ..Abilities::default() };
+    Ok(About { name, kind: "tap", longest, can, queues: wish.queues.max(1), ..About::default() })
 }
 
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {

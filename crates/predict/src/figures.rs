@@ -34,8 +34,8 @@ pub(super) fn all(demand: &Demand, estimate: &Estimate, supply: &Supply) -> Vec<
         all.extend(tracked_requests(demand, requests, supply));
         all.extend(accept_queue(demand, requests, supply));
     }
-    let refused = supply.refused_ports.iter();
-    all.extend(refused.map(|why| figure("port", "", Outlook::Invalid, why.clone())));
+    let refused = supply.refused.iter();
+    all.extend(refused.map(|why| figure("start", "", Outlook::Invalid, why.clone())));
     if let Some(frames) = &demand.frames {
         all.extend(tracked_frames(frames, supply));
         all.extend(queue(frames, supply));

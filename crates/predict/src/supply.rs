@@ -4,7 +4,6 @@
 //! never guessed.
 
 use crate::Demand;
-use port::{Address, Direction, Wish};
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
@@ -52,8 +51,8 @@ pub struct Supply {
     pub backlog: Option<u64>,
     /// Frames that may wait in the interface's own queue (`txqueuelen`).
     pub transmit_queue: Option<u64>,
-    /// Why ports of the plan cannot be opened here, a sentence each.
-    pub refused_ports: Vec<String>,
+    /// Why the command would end before it sends anything, where the caller has looked: in its own words.
+    pub refused: Option<String>,
     /// Slots of the driver's transmit ring, where the caller knows them.
     pub ring: Option<u64>,
 }
@@ -68,7 +67,7 @@ impl Supply {
     pub fn for_demand(self, demand: &Demand) -> Self {
         let ips = demand.requests.iter().flat_map(|requests| &requests.source_ips).copied();
         let strange_ips = ips.filter(|ip| UdpSocket::bind((*ip, 0)).is_err()).collect();
-        Self { strange_ips, refused_ports: refused_ports(demand), ..self }
+        Self { strange_ips, ..self }
     }
 
     /// This machine, now. `interface` is the one that frames leave from.
@@ -106,7 +105,7 @@ impl Supply {
             backlog: sysctl("core/netdev_max_backlog"),
             transmit_queue: of_interface("tx_queue_len"),
             ring: None,
-            refused_ports: Vec::new(),
+            refused: None,
         }
     }
 }
@@ -131,19 +130,6 @@ fn ports(range: &str) -> Option<u64> {
     let mut numbers = range.split_ascii_whitespace().map(str::parse::<u64>);
     let (first, last) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
     Some(last.checked_sub(first)? + 1)
-}
-
-/// What opening the ports of a plan would say, as far as that is known beforehand.
-fn refused_ports(demand: &Demand) -> Vec<String> {
-    let refused = |direction| {
-        move |port: &String| {
-            let wish = Wish { direction, ..Wish::default() };
-            let checked = port.parse::<Address>().and_then(|address| port::check(&address, &wish));
-            checked.err().map(|error| error.to_string())
-        }
-    };
-    let leaving = demand.leaves_by.iter().filter_map(refused(Direction::Transmit));
-    leaving.chain(demand.comes_by.iter().filter_map(refused(Direction::Receive))).collect()
 }
 
 #[cfg(test)]

@@ -270,22 +270,17 @@ proptest::proptest! {
     }
 }
 
-/// A port that cannot be opened: whatever the CPUs could do, it is no plan for this machine.
+/// A command that would end at once: whatever the CPUs could do, it is no plan for this machine.
 #[test]
-fn a_port_that_is_not_there_makes_any_forecast_invalid() {
-    let plan = |port: &str| {
-        let text = format!("[send]\nport = \"{port}\"\nrate = \"1k\"\nframes = 10\n");
-        Demand::of_file(&text, "a plan").expect("a plan")
+fn what_would_not_start_makes_any_forecast_invalid() {
+    let demand = Demand::of_file("[send]\nport = \"mem:a\"\nrate = \"1k\"\nframes = 10\n", "plan").unwrap();
+    let with = |refused: Option<&str>| {
+        let supply = Supply { refused: refused.map(str::to_owned), ..Supply::default() };
+        Forecast::of(&demand, Err(&Refused::None), &supply)
     };
-    let refused = |port: &str| Supply::default().for_demand(&plan(port)).refused_ports;
-    assert_eq!(refused("mem:a"), Vec::<String>::new());
-    assert_eq!(refused("packet:lo"), Vec::<String>::new());
-    assert!(refused("fault,drop=1%:packet:nope0")[0].contains("nope0"));
-    // Loopback has no queue that keeps times.
-    assert!(refused("packet,launch=auto:lo")[0].contains("launch=auto"));
-    let demand = plan("packet:nope0");
-    let supply = Supply::default().for_demand(&demand);
-    let forecast = Forecast::of(&demand, Err(&Refused::None), &supply);
-    assert_eq!(forecast.outlook, Outlook::Invalid);
-    assert!(forecast.says.contains("nope0"), "{}", forecast.says);
+    let refused = with(Some("there is no interface 'veth9'"));
+    assert_eq!(refused.outlook, Outlook::Invalid);
+    assert_eq!(refused.says, "start: there is no interface 'veth9'");
+    assert_eq!(refused.figure("start").map(|figure| figure.outlook), Some(Outlook::Invalid));
+    assert!(with(None).figure("start").is_none());
 }

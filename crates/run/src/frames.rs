@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! file ─ ready ─► Ready (the plan holds, nothing is open) ─┬─ carry_out ─► Status, with all that is printed
-//!                                                          └─ quietly ───► Finished, for a program of others
+//!                                                          ├─ quietly ───► Finished, for a program of others
+//!                                                          └─ check ─────► whether it would start
 //! ```
 
 use crate::frames_engine::{self, carry_out};
@@ -26,30 +27,83 @@ use plan::packets::capture::{
     CapturePlan, CapturePlanFile, GapsPlan, GapsPlanFile, KeepPlan, RequestedPlan, Rotate,
 };
 use plan::packets::forward::{BackWay, BetweenPlan, ForwardPlan, ForwardPlanFile, TablePlan};
-use plan::packets::pace::PacePlanFile;
-use plan::packets::send::SendPlanFile;
-use plan::packets::sweep::SweepPlanFile;
+use plan::packets::pace::{PacePlan, PacePlanFile};
+use plan::packets::send::{SendPlan, SendPlanFile};
+use plan::packets::sweep::{SweepPlan, SweepPlanFile};
 use plan::packets::{Command, PacketPlan};
 use port::Address;
 use port::pcap::Rotation;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Makes a job from the run's clock: what it opens, it opens then.
-type Prepare = Box<dyn FnOnce(HostClock) -> Result<Box<dyn Job>, Failure> + Send>;
-
 /// A plan of frames in which nothing is wrong but what only files and ports know.
 pub struct Ready {
     plan: PacketPlan,
-    prepare: Prepare,
+    work: Work,
+}
+
+/// What is to be done.
+enum Work {
+    Send(Box<SendPlan>),
+    Pace(Box<PacePlan>),
+    Capture(Box<CapturePlan>),
+    Gaps(Box<GapsPlan>),
+    Forward(Box<ForwardWork>),
+    Sweep(Box<SweepPlan>),
+}
+
+struct ForwardWork {
+    plan: ForwardPlan,
+    rules: Option<Rules>,
+    /// SIGHUP reads the rules again.
+    heeds_signals: bool,
+}
+
+impl Work {
+    /// The job, from the run's clock: what it opens, it opens then.
+    fn prepare(self, clock: HostClock) -> Result<Box<dyn Job>, Failure> {
+        Ok(match self {
+            Self::Send(plan) => Box::new(SendJob::prepare(*plan, clock).map_err(Failure::wrong)?),
+            Self::Pace(plan) => Box::new(PaceJob::prepare(&plan, clock).map_err(Failure::wrong)?),
+            Self::Capture(plan) => {
+                Box::new(Capture::open(capture_settings(&plan)?, clock).map_err(Failure::wrong)?)
+            }
+            Self::Gaps(plan) => Box::new(Capture::open(gap_settings(&plan)?, clock).map_err(Failure::wrong)?),
+            Self::Forward(work) => match work.plan {
+                ForwardPlan::Between(plan) => between(&plan, work.rules, work.heeds_signals, clock)?,
+                ForwardPlan::Table(plan) => Box::new(TableJob::new(speed_plan(&plan, work.rules), clock)),
+            },
+            Self::Sweep(plan) => Box::new(SweepJob::prepare(&plan, clock).map_err(Failure::wrong)?),
+        })
+    }
+
+    /// Whether [`Self::prepare`] would fail, as far as that can be told without opening a port.
+    fn check(&self) -> Result<(), Failure> {
+        match self {
+            Self::Send(plan) => SendJob::check(plan).map_err(Failure::wrong),
+            Self::Pace(plan) => PaceJob::check(plan).map_err(Failure::wrong),
+            Self::Capture(plan) => Capture::check(&capture_settings(plan)?).map_err(Failure::wrong),
+            Self::Gaps(plan) => Capture::check(&gap_settings(plan)?).map_err(Failure::wrong),
+            Self::Forward(work) => match &work.plan {
+                ForwardPlan::Between(plan) => check_between(plan, work.rules.clone()),
+                ForwardPlan::Table(_) => Ok(()),
+            },
+            Self::Sweep(plan) => SweepJob::check(plan).map_err(Failure::wrong),
+        }
+    }
 }
 
 impl Ready {
-    fn new(
-        plan: PacketPlan,
-        prepare: impl FnOnce(HostClock) -> Result<Box<dyn Job>, Failure> + Send + 'static,
-    ) -> Self {
-        Self { plan, prepare: Box::new(prepare) }
+    const fn new(plan: PacketPlan, work: Work) -> Self {
+        Self { plan, work }
+    }
+
+    /// Whether it would start, as far as that can be told while nothing is opened or changed.
+    ///
+    /// # Errors
+    /// What the run would say, and end.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.work.check()
     }
 
     /// The canonical text of the plan.
@@ -62,7 +116,7 @@ impl Ready {
     /// # Errors
     /// Nothing could be sent.
     pub(crate) fn carry_out(self, options: &Options) -> Result<Status, Failure> {
-        match carry_out(self.prepare, &self.plan, Vec::new(), options) {
+        match carry_out(|clock| self.work.prepare(clock), &self.plan, Vec::new(), options) {
             Err(failure) if is_unreachable(&failure) => {
                 let _ = failure.report();
                 Ok(Status::Run(measure::ExitStatus::Unreachable))
@@ -76,7 +130,7 @@ impl Ready {
     /// # Errors
     /// Nothing could be sent.
     pub(crate) fn quietly(self, options: &Options) -> Result<Finished, Failure> {
-        frames_engine::quietly(self.prepare, &self.plan, options)
+        frames_engine::quietly(|clock| self.work.prepare(clock), &self.plan, options)
     }
 }
 
@@ -123,10 +177,7 @@ pub fn send(file: &SendPlanFile, options: &Options) -> Result<Status, Failure> {
 
 fn ready_send(file: &SendPlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    Ok(Ready::new(packets, |clock| {
-        let job = SendJob::prepare(plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job))
-    }))
+    Ok(Ready::new(packets, Work::Send(plan.into())))
 }
 
 /// `tare pace`.
@@ -139,10 +190,7 @@ pub fn pace(file: &PacePlanFile, options: &Options) -> Result<Status, Failure> {
 
 fn ready_pace(file: &PacePlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    Ok(Ready::new(packets, move |clock| {
-        let job = PaceJob::prepare(&plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job))
-    }))
+    Ok(Ready::new(packets, Work::Pace(plan.into())))
 }
 
 /// `tare capture`.
@@ -155,10 +203,7 @@ pub fn capture(file: &CapturePlanFile, options: &Options) -> Result<Status, Fail
 
 fn ready_capture(file: &CapturePlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    Ok(Ready::new(packets, move |clock| {
-        let job = Capture::open(capture_settings(&plan)?, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job))
-    }))
+    Ok(Ready::new(packets, Work::Capture(plan.into())))
 }
 
 fn capture_settings(plan: &CapturePlan) -> Result<Settings, Failure> {
@@ -198,10 +243,7 @@ pub fn gaps(file: &GapsPlanFile, options: &Options) -> Result<Status, Failure> {
 
 fn ready_gaps(file: &GapsPlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    Ok(Ready::new(packets, move |clock| {
-        let job = Capture::open(gap_settings(&plan)?, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job))
-    }))
+    Ok(Ready::new(packets, Work::Gaps(plan.into())))
 }
 
 fn gap_settings(plan: &GapsPlan) -> Result<Settings, Failure> {
@@ -241,10 +283,7 @@ fn ready_forward(file: &ForwardPlanFile, options: &Options) -> Result<Ready, Fai
         _ => None,
     };
     let heeds_signals = options.host.is_none();
-    Ok(Ready::new(packets, move |clock| match &plan {
-        ForwardPlan::Between(plan) => between(plan, rules, heeds_signals, clock),
-        ForwardPlan::Table(plan) => Ok(Box::new(TableJob::new(speed_plan(plan, rules), clock))),
-    }))
+    Ok(Ready::new(packets, Work::Forward(ForwardWork { plan, rules, heeds_signals }.into())))
 }
 
 fn read_rules(path: &Path) -> Result<Rules, Failure> {
@@ -261,13 +300,44 @@ fn between(
     heeds_signals: bool,
     clock: HostClock,
 ) -> Result<Box<dyn Job>, Failure> {
-    let rules = rules.map(|rules| RuleSource {
-        rules,
-        file: plan.rules.clone(),
-        every: plan.reload_every,
-        signal: heeds_signals.then(hang_up).flatten(),
-    });
-    let setup = ForwardSetup {
+    let setup = setup(plan, rules, heeds_signals.then(hang_up).flatten());
+    if let (true, Some(output)) = (plan.xdp, &plan.output) {
+        let job = KernelForward::open(&plan.input, output, setup, clock).map_err(Failure::wrong)?;
+        return Ok(Box::new(job));
+    }
+    let Lanes { input, output, how } = Lanes::of(plan)?;
+    let job = Forward::open(&input, output.as_ref(), how, setup, clock).map_err(Failure::wrong)?;
+    Ok(Box::new(job))
+}
+
+fn check_between(plan: &BetweenPlan, rules: Option<Rules>) -> Result<(), Failure> {
+    let setup = setup(plan, rules, None);
+    if let (true, Some(output)) = (plan.xdp, &plan.output) {
+        return KernelForward::check(&plan.input, output, &setup).map_err(Failure::wrong);
+    }
+    let Lanes { input, output, how } = Lanes::of(plan)?;
+    Forward::check(&input, output.as_ref(), how, &setup).map_err(Failure::wrong)
+}
+
+/// Ports, threads and the longest frame.
+struct Lanes {
+    input: Address,
+    output: Option<Address>,
+    how: (u32, usize),
+}
+
+impl Lanes {
+    fn of(plan: &BetweenPlan) -> Result<Self, Failure> {
+        let address = |text: &str| text.parse::<Address>().map_err(Failure::wrong);
+        let (input, output) = (address(&plan.input)?, plan.output.as_deref().map(address).transpose()?);
+        Ok(Self { input, output, how: (plan.threads, plan.longest - port::FCS) })
+    }
+}
+
+fn setup(plan: &BetweenPlan, rules: Option<Rules>, signal: Option<Signal>) -> ForwardSetup {
+    let rules =
+        rules.map(|rules| RuleSource { rules, file: plan.rules.clone(), every: plan.reload_every, signal });
+    ForwardSetup {
         rules,
         full: plan.tries.map_or(Full::Wait, |tries| Full::Drop { tries }),
         back: match plan.back {
@@ -278,16 +348,7 @@ fn between(
         duration: plan.duration,
         frames: plan.frames,
         busy: plan.busy,
-    };
-    if let (true, Some(output)) = (plan.xdp, &plan.output) {
-        let job = KernelForward::open(&plan.input, output, setup, clock).map_err(Failure::wrong)?;
-        return Ok(Box::new(job));
     }
-    let address = |text: &str| text.parse::<port::Address>().map_err(Failure::wrong);
-    let (input, output) = (address(&plan.input)?, plan.output.as_deref().map(address).transpose()?);
-    let how = (plan.threads, plan.longest - port::FCS);
-    let job = Forward::open(&input, output.as_ref(), how, setup, clock).map_err(Failure::wrong)?;
-    Ok(Box::new(job))
 }
 
 /// Set at SIGHUP; where it cannot be had, the other ways to reload remain.
@@ -317,8 +378,5 @@ pub fn sweep(file: &SweepPlanFile, options: &Options) -> Result<Status, Failure>
 
 fn ready_sweep(file: &SweepPlanFile) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    Ok(Ready::new(packets, move |clock| {
-        let job = SweepJob::prepare(&plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job))
-    }))
+    Ok(Ready::new(packets, Work::Sweep(plan.into())))
 }

@@ -3,6 +3,7 @@
 use crate::by_module;
 use crate::describe;
 use crate::engine::{Brief, Driven, MakeRecorders};
+use crate::limits;
 use crate::past_kernel;
 use crate::status::Failure;
 use crate::watching::{self, Watching};
@@ -51,6 +52,14 @@ impl Http {
             bad_lines: Vec::new(),
         })
     }
+}
+
+/// Whether a run of this plan would start, as far as that can be told while nothing is opened for it.
+pub fn check(plan: Plan) -> Result<(), Failure> {
+    let http = Http::prepare(plan, HostClock::calibrate(), true)?;
+    let Brief { limits, names, .. } = &http.brief;
+    limits::watch(limits, names, http.brief.measuring())?;
+    http.engine.map_or(Ok(()), |engine| engine.check_port().map_err(Failure::wrong))
 }
 
 fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {

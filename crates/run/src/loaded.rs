@@ -1,8 +1,10 @@
 //! A plan file of any kind, read.
 
 use crate::frames::{self, Ready};
+use crate::http_engine;
 use crate::load::{self, Finished};
 use crate::options::Options;
+use crate::run_sinks;
 use crate::status::{Failure, Status};
 use plan::packets::command_of;
 use plan::{LimitsFile, Note, Plan, PlanFile};
@@ -38,6 +40,21 @@ impl Loaded {
         match self {
             Self::Http(plan, _) => plan.to_toml(),
             Self::Frames(ready) => ready.to_toml(),
+        }
+    }
+
+    /// Whether it would start, as far as that can be told while nothing is opened, made or sent.
+    ///
+    /// # Errors
+    /// What the run would say, and end with exit status 2.
+    pub fn check(&self, options: &Options) -> Result<(), Failure> {
+        run_sinks::places(options)?;
+        if let Some(out) = options.out.as_deref().filter(|_| options.save) {
+            store::check_folder(out).map_err(Failure::wrong)?;
+        }
+        match self {
+            Self::Http(plan, _) => http_engine::check((**plan).clone()),
+            Self::Frames(ready) => ready.check(),
         }
     }
 

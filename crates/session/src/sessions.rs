@@ -162,6 +162,23 @@ impl Sessions {
         }
     }
 
+    /// Whether [`Self::open_port`] would fail, as far as that can be told without opening a port: what is done
+    /// to share an address with the host is left out.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check_port(via: &Via, share: bool) -> Result<(), SessionError> {
+        let mut wish = Wish { stamps: true, ours: Some(via.ours()), ..Wish::default() };
+        if !share {
+            wish.ours = Some(Beside::look(via, share)?.ours(via));
+        }
+        let about = port::check(&via.port, &wish)?;
+        match about.can.transmit && about.can.receive {
+            true => Ok(()),
+            false => Ok(Link::of(via, &about).map(drop)?),
+        }
+    }
+
     /// On a port that is open; nobody is asked who else has the addresses.
     ///
     /// # Errors

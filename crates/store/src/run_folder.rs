@@ -239,6 +239,17 @@ impl Sink for RunFolder {
     }
 }
 
+/// Whether a run's results could be kept in this folder, which need not be there yet.
+///
+/// # Errors
+/// It is not empty, or no folder.
+pub fn check_folder(path: &Path) -> Result<(), StoreError> {
+    match path.ancestors().find(|above| above.exists()) {
+        Some(above) if above != path && !above.is_dir() => Err(StoreError::NotAFolder(above.to_owned())),
+        _ => check_empty(path),
+    }
+}
+
 fn check_empty(path: &Path) -> Result<(), StoreError> {
     // What else may be wrong shows when files are made in it.
     match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {

@@ -250,6 +250,70 @@ fn a_plan_beyond_the_profile_is_forecast_invalid_and_one_within_it_is_not() {
     assert_eq!((file.code, file.at("forecast.outlook")), (Some(4), &json!("invalid")), "{file}");
 }
 
+/// A forecast is never better than what the command itself says at once; and asking changes nothing.
+#[test]
+fn what_the_command_refuses_is_forecast_invalid_in_its_words() {
+    let _beside = beside_others();
+    let (bed, state) = (TestBed::pair(), scratch());
+    let none = state.path().join("none").display().to_string();
+    let out = state.path().join("out.pcap").display().to_string();
+    // The MTU of these interfaces is 1500: a size of 1518, or 1522 with a tag.
+    for command in [
+        format!("http http://127.0.0.1:9/ --rate 10 --ca {none}"),
+        format!("http http://127.0.0.1:9/ --rate 10 --cert {none} --key {none}"),
+        format!("http http://127.0.0.1:9/ --rate 10 --unix {none}"),
+        format!("http http://127.0.0.1:9/ --rate 10 --body-stream {none}"),
+        "http http://127.0.0.1:9/ --rate 10 --via packet:none9,ip=198.18.0.9/24".to_owned(),
+        format!("send packet:gen0 --replay {none}"),
+        format!("send packet:gen0 --pcap {none}"),
+        format!("send packet:gen0 -D {none}"),
+        format!("send packet:gen0 -L {none}"),
+        "send live:lo".to_owned(),
+        "send udp:bogus".to_owned(),
+        "send packet:gen0 --size 1519".to_owned(),
+        "send packet:gen0 --size 9000".to_owned(),
+        "send xdp:gen0 --size 9000".to_owned(),
+        "send gen0 --size 9000 --rate 10".to_owned(),
+        format!("send pcap:{out} --queues 2"),
+        format!("send pcap:{none}/out.pcap"),
+        "send packet:gen0 --rate 10 --receive live:gen0".to_owned(),
+        "sweep --send packet:gen0 --receive packet:gen0".to_owned(),
+        "sweep --send packet:gen0 --receive mem:a --sizes 9000".to_owned(),
+        format!("pace packet:gen0 mem:a --gaps {none}"),
+        format!("capture packet:gen0 -w {none}/out.pcap"),
+        format!("capture pcap:{none}"),
+        format!("gaps pcap:{none}"),
+        format!("forward packet:gen0 --rules {none}"),
+        "forward packet:gen0 none9".to_owned(),
+    ] {
+        let said = inside(bed.generator(), state.path(), &format!("--json -- {command}"));
+        assert_eq!(
+            (said.code, said.at("forecast.outlook")),
+            (Some(4), &json!("invalid")),
+            "{command}: {said}"
+        );
+        let figures = said.result["forecast"]["figures"].as_array().expect("figures");
+        let start = figures.iter().find(|figure| figure["name"] == "start").expect("the start");
+        let run =
+            Tare::new(&format!("{command} --no-save -q")).inside(bed.generator()).start().finish_unchecked();
+        assert_eq!(run.code, Some(2), "{command}: {run}");
+        assert_eq!(run.stderr.trim(), format!("tare: {}", start["says"].as_str().unwrap_or("")), "{command}");
+    }
+    assert!(!Path::new(&out).exists(), "nothing was made");
+    for command in [
+        "send packet:gen0 --size 1518 --rate 10".to_owned(),
+        "send packet:gen0 --size 1522 --vlan 7 --rate 10".to_owned(),
+        format!("send pcap:{out} --rate 10"),
+        "capture packet:gen0".to_owned(),
+        "http http://127.0.0.1:9/ --rate 10".to_owned(),
+    ] {
+        let said = inside(bed.generator(), state.path(), &format!("--json -- {command}"));
+        let figures = said.result["forecast"]["figures"].as_array().expect("figures");
+        assert!(figures.iter().all(|figure| figure["name"] != "start"), "{command}: {said}");
+    }
+    assert!(!Path::new(&out).exists(), "nothing was made");
+}
+
 #[test]
 fn without_a_profile_no_rate_is_forecast_and_it_says_what_to_do() {
     let _beside = beside_others();

@@ -68,7 +68,7 @@ pub struct CaptureArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub output: OutputArgs,
     #[command(flatten)]
     trials: TrialArgs,
 }

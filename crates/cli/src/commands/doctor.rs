@@ -176,6 +176,7 @@ impl Examination {
 /// What the machine has, with what only the interface itself tells of its queue and ring.
 fn supply(asked: &IntendedLoad, devices: &[Device]) -> Supply {
     let supply = Supply::read(asked.interface()).for_demand(&asked.demand);
+    let supply = Supply { refused: asked.refused.clone(), ..supply };
     let device = devices.iter().find(|device| Some(device.name.as_str()) == asked.interface());
     let Some(device) = device else { return supply };
     Supply {

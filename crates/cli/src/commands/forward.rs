@@ -86,7 +86,7 @@ pub struct ForwardArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    output_args: OutputArgs,
+    pub output_args: OutputArgs,
 }
 
 /// Resolves the flags, opens the ports and forwards.

@@ -60,7 +60,7 @@ pub struct GapsArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub output: OutputArgs,
     #[command(flatten)]
     trials: TrialArgs,
 }

@@ -72,7 +72,7 @@ pub struct PaceArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    output_args: OutputArgs,
+    pub output_args: OutputArgs,
     #[command(flatten)]
     trials: TrialArgs,
 }

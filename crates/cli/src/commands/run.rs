@@ -18,7 +18,7 @@ pub struct RunArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub output: OutputArgs,
     #[command(flatten)]
     trials: TrialArgs,
 }

@@ -135,7 +135,7 @@ pub struct SweepArgs {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub output: OutputArgs,
 }
 
 /// Resolves the flags, opens both ports and searches.

@@ -45,6 +45,13 @@ fn explained(source: &RuleSource, error: &CompileError) -> String {
     format!("{file}: {error}")
 }
 
+fn wish((threads, frame): (u32, usize), busy: bool, queue: u32, side: u16) -> Wish {
+    // Both groups are this process's own.
+    let group = (std::process::id() as u16) << 1;
+    let fanout = (threads > 1).then_some(group | side);
+    Wish { queue, queues: threads, frame, fanout, busy, ..Wish::default() }
+}
+
 /// Where frames come in, and where they leave (nowhere: they are counted and freed).
 pub type Pair = (Box<dyn Port>, Option<Box<dyn Port>>);
 
@@ -60,16 +67,7 @@ impl Forward {
         setup: ForwardSetup,
         clock: HostClock,
     ) -> Result<Self, PacketError> {
-        // Both groups are this process's own.
-        let group = (std::process::id() as u16) << 1;
-        let wish = |queue, side: u16| Wish {
-            queue,
-            queues: threads,
-            frame,
-            fanout: (threads > 1).then_some(group | side),
-            busy: setup.busy,
-            ..Wish::default()
-        };
+        let wish = |queue, side| wish((threads, frame), setup.busy, queue, side);
         let mut pairs = Vec::with_capacity(threads as usize);
         for queue in 0..threads {
             let near = port::open(inward, &wish(queue, 0))?;
@@ -77,6 +75,25 @@ impl Forward {
             pairs.push((near, far));
         }
         Self::new(pairs, setup, clock)
+    }
+
+    /// Whether [`Self::open`] would fail, as far as that can be told without opening a port.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(
+        inward: &Address,
+        outward: Option<&Address>,
+        how: (u32, usize),
+        setup: &ForwardSetup,
+    ) -> Result<(), PacketError> {
+        setup.rules.as_ref().map(compiled).transpose()?;
+        for queue in 0..how.0 {
+            for (side, address) in std::iter::once(inward).chain(outward).enumerate() {
+                port::check(address, &wish(how, setup.busy, queue, side as u16))?;
+            }
+        }
+        Ok(())
     }
 
     /// Between ports that are open already; a lane for each pair.

@@ -261,6 +261,16 @@ impl Kernel {
 }
 
 impl KernelForward {
+    /// Whether [`Self::open`] would fail, as far as that can be told without loading a program.
+    ///
+    /// # Errors
+    /// An interface that is not there, or rules that cannot be compiled.
+    pub fn check(inward: &str, outward: &str, setup: &ForwardSetup) -> Result<(), PacketError> {
+        Interface::find(inward)?;
+        Interface::find(outward)?;
+        setup.rules.as_ref().map_or(Ok(()), |source| compiled(source).map(drop))
+    }
+
     /// Loads the programs and attaches them: frames pass from then on.
     ///
     /// # Errors

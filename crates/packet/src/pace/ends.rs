@@ -19,13 +19,9 @@ impl End {
     /// # Errors
     /// Whatever keeps it from being opened, or that it has only one direction.
     pub fn open(address: &Address, busy: bool) -> Result<Self, PortError> {
-        let both = Wish { busy, departures: true, ..Wish::default() };
+        let both = both_ways(busy);
         let first = port::open(address, &both)?;
-        let about = first.about().clone();
-        if !about.can.receive || !about.can.transmit {
-            let what = if about.can.receive { "transmit, and replies go there" } else { "receive" };
-            return Err(PortError::Unable { port: about.name, what });
-        }
+        let about = able(first.about().clone())?;
         if about.kind != "packet" {
             return Ok(Self::shared(first));
         }
@@ -33,6 +29,14 @@ impl End {
         let one = |direction| port::open(address, &Wish { direction, ..both.clone() });
         let (receive, transmit) = (one(Direction::Receive)?, one(Direction::Transmit)?);
         Ok(Self { about, receive, transmit })
+    }
+
+    /// Whether `address` could be opened, as far as that can be told beforehand.
+    ///
+    /// # Errors
+    /// What opening it would say.
+    pub fn check(address: &Address, busy: bool) -> Result<About, PortError> {
+        able(port::check(address, &both_ways(busy))?)
     }
 
     /// Two handles of one port.
@@ -55,4 +59,16 @@ impl End {
         valve.set_queue(TAP_QUEUE).map_err(|error| format!("the tap's queue stays short: {error}"))?;
         Ok(valve)
     }
+}
+
+fn both_ways(busy: bool) -> Wish {
+    Wish { busy, departures: true, ..Wish::default() }
+}
+
+fn able(about: About) -> Result<About, PortError> {
+    if !about.can.receive || !about.can.transmit {
+        let what = if about.can.receive { "transmit, and replies go there" } else { "receive" };
+        return Err(PortError::Unable { port: about.name, what });
+    }
+    Ok(about)
 }

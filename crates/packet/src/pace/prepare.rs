@@ -7,7 +7,7 @@ use crate::{PacketError, lists};
 use clock::HostClock;
 use plan::packets::pace::PacePlan;
 use plan::packets::send;
-use port::{Address, PortKind};
+use port::{About, Address, PortKind};
 use std::path::Path;
 use std::sync::Arc;
 use units::{Picos, Rate};
@@ -21,20 +21,9 @@ impl PaceJob {
     /// # Errors
     /// What is wrong with a port or the file, and what would be right.
     pub fn prepare(plan: &PacePlan, clock: HostClock) -> Result<Self, PacketError> {
-        // Before anything is opened: a file that cannot be read makes no interface.
-        let gaps = match &plan.pace {
-            send::Pace::Gaps(file) => Some(gaps_of(file)?),
-            _ => None,
-        };
-        let (input, output): (Address, Address) = (plan.input.parse()?, plan.output.parse()?);
-        carries_frames("IN", &input)?;
-        carries_frames("OUT", &output)?;
+        let Asked { gaps, input, output } = Asked::of(plan)?;
         let ends = (End::open(&input, true)?, End::open(&output, true)?);
-        let speed = plan.line_bps.or(ends.1.about.speed_bps);
-        let pace = match gaps {
-            Some(gaps) => Pace::List(gaps),
-            None => pace_of(&plan.pace, speed, &plan.output)?,
-        };
+        let pace = paced(plan, gaps, &ends.1.about)?;
         let settings = Settings {
             input,
             output,
@@ -46,6 +35,45 @@ impl PaceJob {
             has_valve: plan.valve,
         };
         Self::between(settings, clock, ends.0, ends.1)
+    }
+}
+
+impl PaceJob {
+    /// Whether [`Self::prepare`] would fail, as far as that can be told without opening a port.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(plan: &PacePlan) -> Result<(), PacketError> {
+        let Asked { gaps, input, output } = Asked::of(plan)?;
+        End::check(&input, true)?;
+        paced(plan, gaps, &End::check(&output, true)?).map(drop)
+    }
+}
+
+/// What is known before anything is opened: a file that cannot be read makes no interface.
+struct Asked {
+    gaps: Option<Arc<[Picos]>>,
+    input: Address,
+    output: Address,
+}
+
+impl Asked {
+    fn of(plan: &PacePlan) -> Result<Self, PacketError> {
+        let gaps = match &plan.pace {
+            send::Pace::Gaps(file) => Some(gaps_of(file)?),
+            _ => None,
+        };
+        let (input, output): (Address, Address) = (plan.input.parse()?, plan.output.parse()?);
+        carries_frames("IN", &input)?;
+        carries_frames("OUT", &output)?;
+        Ok(Self { gaps, input, output })
+    }
+}
+
+fn paced(plan: &PacePlan, gaps: Option<Arc<[Picos]>>, output: &About) -> Result<Pace, PacketError> {
+    match gaps {
+        Some(gaps) => Ok(Pace::List(gaps)),
+        None => pace_of(&plan.pace, plan.line_bps.or(output.speed_bps), &plan.output),
     }
 }
 

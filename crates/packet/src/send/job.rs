@@ -6,6 +6,7 @@
 //! ```
 
 mod by_stream;
+mod check;
 mod crew;
 mod findings;
 mod prepare;

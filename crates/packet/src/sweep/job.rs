@@ -48,45 +48,35 @@ impl SweepJob {
     /// # Errors
     /// What is wrong with a port or a size, and what would be right.
     pub fn prepare(plan: &SweepPlan, clock: HostClock) -> Result<Self, PacketError> {
-        let FrameSource::Made { .. } = plan.look.source() else {
-            return Err(PacketError::Wrong(
-                "--pcap: a sweep has its own sizes, and makes its frames".to_owned(),
-            ));
-        };
-        let longest = plan.sizes.iter().copied().max().unwrap_or(1_518) as usize - FCS;
+        let (from, to) = ends(plan)?;
         let open = |address: &Address, direction, busy| {
-            // A port that keeps its own time tells when frames left: a trial takes as long as that says.
-            let departures = direction == Direction::Transmit;
-            port::open(
-                address,
-                &Wish { direction, busy, departures, frame: longest, signs: true, ..Wish::default() },
-            )
-            .map_err(|error| match error {
-                PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(
-                    "--sizes: a frame size of {} is more than {port} takes ({}, its MTU with header and FCS)",
-                    length + FCS,
-                    longest + FCS
-                )),
-                error => error.into(),
-            })
+            port::open(address, &wish(plan, direction, busy)).map_err(in_sizes)
         };
-        let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
-        // Those of these kinds have two ends, or a cable of their own.
-        if from == to && !matches!(from.innermost().kind(), PortKind::Mem | PortKind::Fpga) {
-            let what = format!("--receive: {to} is where frames leave; it is to be the other end of the way");
-            return Err(PacketError::Wrong(what));
-        }
         if plan.bidirectional {
             return Self::with(plan.clone(), clock, Opened::both_ways(&from, &to, open)?);
         }
         let send = open(&from, Direction::Transmit, true)?;
-        // Both ways where the port can: a frame from there teaches switches on the way. Faults are those of
-        // receiving.
-        let receive = match to.kind() {
-            PortKind::Fault => open(&to, Direction::Receive, false)?,
-            _ => open(&to, Direction::Both, false).or_else(|_| open(&to, Direction::Receive, false))?,
-        };
+        let receive = receiving(&to, |direction| open(&to, direction, false))?;
         Self::with(plan.clone(), clock, Opened::one_way(send, receive))
+    }
+
+    /// Whether [`Self::prepare`] would fail, as far as that can be told without opening a port.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(plan: &SweepPlan) -> Result<(), PacketError> {
+        let (from, to) = ends(plan)?;
+        let known = |address: &Address, direction, busy| {
+            port::check(address, &wish(plan, direction, busy)).map_err(in_sizes)
+        };
+        let (send, receive) = match plan.bidirectional {
+            true => (known(&from, Direction::Both, true)?, known(&to, Direction::Both, true)?),
+            false => {
+                let send = known(&from, Direction::Transmit, true)?;
+                (send, receiving(&to, |direction| known(&to, direction, false))?)
+            }
+        };
+        Sizes::of(plan, &send, &receive).map(drop)
     }
 
     fn with(plan: SweepPlan, clock: HostClock, mut opened: Opened) -> Result<Self, PacketError> {
@@ -94,34 +84,7 @@ impl SweepJob {
         let own = own_clock::of_both(&mut first.send, &mut *first.receive, "--receive", clock.now())?;
         opened.check(own.is_some())?;
         let (send, receive) = (opened.ways[0].send.about(), opened.ways[0].receive.about());
-        let spec = spec(&plan, send, receive)?;
-        let back = plan.bidirectional.then(|| reversed(&spec, &plan, send, receive)).transpose()?;
-        let mut frames = vec![(&spec, send)];
-        frames.extend(back.as_ref().map(|back| (back, receive)));
-        let mut templates = Vec::new();
-        for size in &plan.sizes {
-            let mut looks = Vec::new();
-            for (way, (spec, about)) in frames.iter().enumerate() {
-                let made = source::resized(spec, *size as usize, about);
-                let template = made.map_err(|problem| PacketError::Wrong(format!("--sizes: {problem}")))?;
-                if !template.is_signed() {
-                    return Err(PacketError::Wrong(format!(
-                        "--sizes: a frame of {size} has no room for a signature"
-                    )));
-                }
-                looks.push(Arc::new(template.numbered_from((way * spec.streams.len()) as u16)));
-            }
-            templates.push((*size, looks.into()));
-        }
-        // Of both directions, the slower link's.
-        let speed = frames.iter().filter_map(|(_, about)| about.speed_bps).min();
-        let line_bps = plan.line_bps.or(speed);
-        if line_bps.is_none() && matches!(plan.max, Pace::Line { .. }) {
-            let name = &send.name;
-            return Err(PacketError::Wrong(format!(
-                "--max-rate: {name} does not tell the speed of its link; write --line 10G, or --max-rate 2M"
-            )));
-        }
+        let Sizes { templates, line_bps } = Sizes::of(&plan, send, receive)?;
         let crowded = match own {
             // The port keeps the times.
             Some(_) => None,
@@ -181,6 +144,86 @@ impl SweepJob {
         };
         let min = Load::per_second(self.plan.min.as_per_second_f64());
         Limits { min, max: Load::per_second(max).max(min) }
+    }
+}
+
+/// Both ends of the way.
+fn ends(plan: &SweepPlan) -> Result<(Address, Address), PacketError> {
+    let FrameSource::Made { .. } = plan.look.source() else {
+        return Err(PacketError::Wrong("--pcap: a sweep has its own sizes, and makes its frames".to_owned()));
+    };
+    let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
+    // Those of these kinds have two ends, or a cable of their own.
+    if from == to && !matches!(from.innermost().kind(), PortKind::Mem | PortKind::Fpga) {
+        let what = format!("--receive: {to} is where frames leave; it is to be the other end of the way");
+        return Err(PacketError::Wrong(what));
+    }
+    Ok((from, to))
+}
+
+/// Both ways where the port can: a frame from there teaches switches on the way. Faults are those of receiving.
+fn receiving<T>(to: &Address, open: impl Fn(Direction) -> Result<T, PacketError>) -> Result<T, PacketError> {
+    match to.kind() {
+        PortKind::Fault => open(Direction::Receive),
+        _ => open(Direction::Both).or_else(|_| open(Direction::Receive)),
+    }
+}
+
+fn wish(plan: &SweepPlan, direction: Direction, busy: bool) -> Wish {
+    let frame = plan.sizes.iter().copied().max().unwrap_or(1_518) as usize - FCS;
+    // A port that keeps its own time tells when frames left: a trial takes as long as that says.
+    let departures = direction == Direction::Transmit;
+    Wish { direction, busy, departures, frame, signs: true, ..Wish::default() }
+}
+
+fn in_sizes(error: PortError) -> PacketError {
+    match error {
+        PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(
+            "--sizes: a frame size of {} is more than {port} takes ({}, its MTU with header and FCS)",
+            length + FCS,
+            longest + FCS
+        )),
+        error => error.into(),
+    }
+}
+
+/// The frames of each size, for each direction, and what a share of the line's rate is of.
+struct Sizes {
+    templates: Vec<(u32, Looks)>,
+    line_bps: Option<u64>,
+}
+
+impl Sizes {
+    fn of(plan: &SweepPlan, send: &About, receive: &About) -> Result<Self, PacketError> {
+        let spec = spec(plan, send, receive)?;
+        let back = plan.bidirectional.then(|| reversed(&spec, plan, send, receive)).transpose()?;
+        let mut frames = vec![(&spec, send)];
+        frames.extend(back.as_ref().map(|back| (back, receive)));
+        let mut templates = Vec::new();
+        for size in &plan.sizes {
+            let mut looks = Vec::new();
+            for (way, (spec, about)) in frames.iter().enumerate() {
+                let made = source::resized(spec, *size as usize, about);
+                let template = made.map_err(|problem| PacketError::Wrong(format!("--sizes: {problem}")))?;
+                if !template.is_signed() {
+                    return Err(PacketError::Wrong(format!(
+                        "--sizes: a frame of {size} has no room for a signature"
+                    )));
+                }
+                looks.push(Arc::new(template.numbered_from((way * spec.streams.len()) as u16)));
+            }
+            templates.push((*size, looks.into()));
+        }
+        // Of both directions, the slower link's.
+        let speed = frames.iter().filter_map(|(_, about)| about.speed_bps).min();
+        let line_bps = plan.line_bps.or(speed);
+        if line_bps.is_none() && matches!(plan.max, Pace::Line { .. }) {
+            let name = &send.name;
+            return Err(PacketError::Wrong(format!(
+                "--max-rate: {name} does not tell the speed of its link; write --line 10G, or --max-rate 2M"
+            )));
+        }
+        Ok(Self { templates, line_bps })
     }
 }
 

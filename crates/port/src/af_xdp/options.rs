@@ -40,6 +40,20 @@ enum Mode {
     ZeroCopy,
 }
 
+/// See [`crate::check`].
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    let (_, interface) = usable(address, wish)?;
+    Ok(known(address, &interface, wish))
+}
+
+/// What is asked of the interface, where nothing is wrong with either.
+pub fn usable(address: &Address, wish: &Wish) -> Result<(Options, Interface), PortError> {
+    let options = Options::read(address)?;
+    let interface = Interface::find(address.place())?;
+    options.check(address, &interface, wish)?;
+    Ok((options, interface))
+}
+
 impl Options {
     pub fn read(address: &Address) -> Result<Self, PortError> {
         let slots = address.read::<u32>("slots", "2048")?;
@@ -260,6 +274,18 @@ pub fn about(
     redirect: Option<&Redirect>,
     choices: Vec<Choice>,
 ) -> About {
+    let known = known(address, interface, wish);
+    let can = Abilities {
+        stamps: redirect.is_some_and(|redirect| redirect.stamps).then_some(StampedBy::Driver),
+        launch_time: layout.metadata > 0,
+        zero_copy: socket.is_zero_copy,
+        ..known.can
+    };
+    About { can, choices, ..known }
+}
+
+/// What is known before anything is bound.
+pub fn known(address: &Address, interface: &Interface, wish: &Wish) -> About {
     About {
         name: address.to_string(),
         kind: "xdp",
@@ -271,14 +297,11 @@ pub fn about(
             transmit: wish.direction.transmits(),
             receive: wish.direction.receives(),
             batch: super::BATCH,
-            stamps: redirect.is_some_and(|redirect| redirect.stamps).then_some(StampedBy::Driver),
-            launch_time: layout.metadata > 0,
-            zero_copy: socket.is_zero_copy,
             tag_over_mtu: true,
             ..Abilities::default()
         },
         queue: wish.queue,
         queues: interface.queues.transmit.max(interface.queues.receive),
-        choices,
+        choices: Vec::new(),
     }
 }

@@ -1,14 +1,49 @@
-//! What a port is, once its device runs.
+//! What a port is: as far as that is known before its device runs, and once it does.
 
 use super::device::Lease;
+use super::eal::Asked;
 use super::layout::{Burst, FastOps, PORTS};
 use super::losses::AF_XDP;
+use super::place::{DEVICES, Place};
 use super::{BATCH, Fast, library};
+use crate::about::LONGEST_OF_ALL;
 use crate::interface::Interface;
 use crate::{Abilities, About, Address, Choice, PortError, Wish};
 use std::ffi::c_void;
+use std::path::Path;
 use std::ptr;
 use units::Picos;
+
+/// See [`crate::check`]. How long a frame may be, only the device tells.
+pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
+    let Usable { interface, .. } = Usable::find(address)?;
+    Ok(About {
+        name: address.to_string(),
+        kind: "dpdk",
+        interface: interface.map(|interface| interface.name),
+        longest: LONGEST_OF_ALL,
+        can: Abilities { transmit: true, receive: true, ..Abilities::default() },
+        queue: wish.queue,
+        queues: wish.queues.max(1),
+        ..About::default()
+    })
+}
+
+/// What an address means, where nothing is wrong with it.
+pub struct Usable {
+    pub place: Place,
+    pub asked: Asked,
+    pub interface: Option<Interface>,
+}
+
+impl Usable {
+    pub fn find(address: &Address) -> Result<Self, PortError> {
+        let (place, asked) = (Place::read(address)?, Asked::read(address)?);
+        place.check_card(Path::new(DEVICES))?;
+        let interface = place.interface().map(Interface::find).transpose()?;
+        Ok(Self { place, asked, interface })
+    }
+}
 
 /// The driver's functions for this queue.
 pub fn fast(lease: &Lease) -> Result<(Option<Fast>, Option<Fast>), PortError> {

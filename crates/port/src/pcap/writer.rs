@@ -6,7 +6,8 @@
 use super::Format;
 use super::bytes::{self, Described, Entry, Statistics};
 use crate::{PortError, Stamp};
-use std::fs::File;
+use rustix::fs::{Access, access};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -104,6 +105,23 @@ impl Writer {
         let (path, filled) = (path.to_owned(), head.len());
         let written = Written { file_bytes: filled as u64, ..Written::default() };
         Ok(Self { path, file: Some(file), style, snap, buffer, start, filled, waiting: 0, written })
+    }
+
+    /// Whether [`Self::create`] could, without creating or emptying anything.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(path: &Path) -> Result<(), PortError> {
+        if path == Path::new("-") {
+            return Ok(());
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let checked = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(rustix::io::Errno::ISDIR),
+            Ok(_) => access(path, Access::WRITE_OK),
+            Err(_) => access(folder, Access::WRITE_OK | Access::EXEC_OK),
+        };
+        checked.map_err(|error| wrong(path, &format!("cannot be written: {}", io::Error::from(error))))
     }
 
     pub fn path(&self) -> &Path {

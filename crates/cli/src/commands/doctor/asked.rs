@@ -1,11 +1,14 @@
-//! Which load the machine is examined for: a plan file, or a command line after `--`.
+//! Which load the machine is examined for: a plan file, or a command line after `--`; and whether a run of it
+//! would start at all, which is asked of the run's own checks.
 
 use super::DoctorArgs;
+use crate::commands::output_args::OutputArgs;
 use crate::{Command, command_of};
 use anyhow::anyhow;
 use doctor::{Device, Load};
+use plan::packets::PacketPlan;
 use predict::{AskedRate, Demand};
-use run::Failure;
+use run::{Failure, Loaded, Options, said_once};
 use std::path::Path;
 
 /// A load that is intended.
@@ -15,6 +18,8 @@ pub struct IntendedLoad {
     pub name: String,
     pub demand: Demand,
     pub load: Load,
+    /// What the run would say and end with exit status 2, before it sends anything.
+    pub refused: Option<String>,
 }
 
 impl IntendedLoad {
@@ -31,43 +36,76 @@ impl IntendedLoad {
     fn of_plan(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(&name, &error))?;
-        let demand = Demand::of_file(&text, &name).map_err(Failure::wrong)?;
-        Ok(Self::new(name, demand))
+        Self::of_text(name, &text, &Options { save: true, ..Options::default() })
+    }
+
+    fn of_text(name: String, text: &str, options: &Options) -> Result<Self, Failure> {
+        let demand = Demand::of_file(text, &name).map_err(Failure::wrong)?;
+        let loaded = Loaded::read(text, &name, |_| (), options);
+        Ok(Self::new(name, demand, loaded, options))
     }
 
     fn of_words(words: &[String]) -> Result<Self, Failure> {
         let typed = words.join(" ");
-        let demand = match command_of(words)? {
+        // A plan as it is printed is the same plan.
+        let frames = |plan: PacketPlan, demand: Demand, output: &OutputArgs| {
+            let options = Options::from(output);
+            let loaded = Loaded::read(&plan.to_toml(), "plan", |_| (), &options);
+            Self::new(typed.clone(), demand, loaded, &options)
+        };
+        Ok(match command_of(words)? {
             Command::Http(args) => {
-                Demand::of_http(&args.plan_file().map_err(Failure::wrong)?.resolve().map_err(Failure::wrong)?)
+                let (plan, notes) =
+                    args.plan_file().map_err(Failure::wrong)?.resolve_with_notes().map_err(Failure::wrong)?;
+                let demand = Demand::of_http(&plan);
+                Self::new(typed, demand, Ok(Loaded::Http(plan.into(), notes)), &Options::from(&args.output))
             }
-            Command::Send(args) => Demand::of_send(&args.plan_file().resolve().map_err(Failure::wrong)?.0),
-            Command::Pace(args) => Demand::of_pace(&args.plan_file().resolve().map_err(Failure::wrong)?.0),
-            Command::Sweep(args) => Demand::of_sweep(&args.plan_file().resolve().map_err(Failure::wrong)?.0),
+            Command::Send(args) => {
+                let (plan, packets) = args.plan_file().resolve().map_err(Failure::wrong)?;
+                frames(packets, Demand::of_send(&plan), &args.output)
+            }
+            Command::Pace(args) => {
+                let (plan, packets) = args.plan_file().resolve().map_err(Failure::wrong)?;
+                frames(packets, Demand::of_pace(&plan), &args.output_args)
+            }
+            Command::Sweep(args) => {
+                let (plan, packets) = args.plan_file().resolve().map_err(Failure::wrong)?;
+                frames(packets, Demand::of_sweep(&plan), &args.output)
+            }
             Command::Capture(args) => {
-                Demand::of_capture(&args.plan_file().resolve().map_err(Failure::wrong)?.0)
+                let (plan, packets) = args.plan_file().resolve().map_err(Failure::wrong)?;
+                frames(packets, Demand::of_capture(&plan), &args.output)
             }
-            Command::Gaps(args) => Demand::of_gaps(&args.plan_file().resolve().map_err(Failure::wrong)?.0),
+            Command::Gaps(args) => {
+                let (plan, packets) = args.plan_file().resolve().map_err(Failure::wrong)?;
+                frames(packets, Demand::of_gaps(&plan), &args.output)
+            }
             Command::Forward(args) => {
-                Demand::of_forward(&args.plan_file().resolve().map_err(Failure::wrong)?.0)
+                let (plan, packets) = args.plan_file().resolve().map_err(Failure::wrong)?;
+                frames(packets, Demand::of_forward(&plan), &args.output_args)
             }
-            Command::Run(args) => return Self::of_plan(&args.plan),
+            Command::Run(args) => {
+                let name = args.plan.display().to_string();
+                let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
+                Self::of_text(name, &text, &Options::from(&args.output))?
+            }
             _ => {
                 return Err(Failure::wrong(anyhow!(
                     "'{typed}' makes no load; expected http, send, pace, sweep, capture, gaps, forward or run"
                 )));
             }
-        };
-        Ok(Self::new(typed, demand))
+        })
     }
 
-    fn new(name: String, demand: Demand) -> Self {
+    fn new(name: String, demand: Demand, loaded: Result<Loaded, Failure>, options: &Options) -> Self {
+        let refused = loaded.and_then(|loaded| loaded.check(options)).err();
+        let refused = refused.map(|failure| said_once(&failure.into_error()));
         let load = match (&demand.rate, demand.command) {
             (_, "http") => Load::Http,
             (AskedRate::PerSecond(_), "send") | (_, "pace" | "gaps") => Load::Gaps,
             _ => Load::Packets,
         };
-        Self { name, demand, load }
+        Self { name, demand, load, refused }
     }
 
     /// The interface that frames pass.
@@ -135,6 +173,35 @@ mod tests {
         }
         for words in ["send packet:eth0", "send eth0", "send live:eth0", "capture packet:eth0"] {
             assert!(asked(words).unwrap().needs_privilege(), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_the_run_would_refuse_is_told_in_its_words() {
+        let refused = |words: &str| asked(words).unwrap().refused.unwrap_or_default();
+        for (words, said) in [
+            ("http http://127.0.0.1:1/ --ca /nowhere/ca.pem", "--ca /nowhere/ca.pem"),
+            ("http http://127.0.0.1:1/ --unix /nowhere/socket", "--unix /nowhere/socket"),
+            ("http http://127.0.0.1:1/ --body-stream /nowhere/body", "--body-stream /nowhere/body"),
+            ("http http://127.0.0.1:1/ --via packet:none9,ip=198.18.0.9/24", "there is no interface 'none9'"),
+            ("http http://127.0.0.1:1/ --to nonsense:x", "nonsense"),
+            ("send mem:a --pcap /nowhere/in.pcap", "/nowhere/in.pcap"),
+            ("send live:lo", "no ndo_xdp_xmit"),
+            ("send udp:bogus", "has no address and port"),
+            ("send mem:a --out /proc", "is not empty"),
+            ("pace mem:a mem:b --gaps /nowhere/gaps", "--gaps: /nowhere/gaps"),
+            ("sweep --send mem:a --receive packet:none9", "there is no interface 'none9'"),
+            ("capture pcap:/nowhere/in.pcap", "/nowhere/in.pcap"),
+            ("capture mem:a -w /nowhere/out.pcap", "cannot be written"),
+            ("gaps pcap:/nowhere/in.pcap", "/nowhere/in.pcap"),
+            ("forward mem:a --rules /nowhere/rules", "--rules: /nowhere/rules"),
+            ("forward none9 mem:a", "there is no interface 'none9'"),
+        ] {
+            let why = refused(words);
+            assert!(why.contains(said), "{words}: {why:?}");
+        }
+        for words in ["http http://127.0.0.1:1/", "send mem:a", "capture mem:a", "forward --table"] {
+            assert_eq!(refused(words), "", "{words}");
         }
     }
 

@@ -5,8 +5,9 @@ use super::super::departures::{Ends, Pattern};
 use super::super::machine::Crew;
 use super::super::scripted::Scripted;
 use super::super::source::{self, Recording, Room};
+use super::super::streams::{self, StreamPattern};
 use super::super::tape::TapeSetup;
-use super::super::{offload, socket, streams, words};
+use super::super::{offload, socket, words};
 use super::{SendJob, sides};
 use crate::own_clock::{self, OwnClock};
 use crate::{PacketError, lists};
@@ -19,6 +20,7 @@ use plan::packets::split::SplitPlan;
 use port::{About, Address, Direction, FCS, Port, PortError, PortKind, Wish};
 use std::path::Path;
 use std::sync::Arc;
+use units::Rate;
 use wire::Template;
 use wire::template::{Mac, Spec};
 
@@ -46,28 +48,12 @@ impl SendJob {
         clock: HostClock,
         open: impl FnOnce(&SendPlan, &Template, Spin) -> Result<Vec<Box<dyn Port>>, PacketError>,
     ) -> Result<Self, PacketError> {
-        check_cpus(&plan)?;
-        let room = Room::of(&plan);
-        let (file, has_times) = recorded(&plan);
-        let mut recording = file.map(|file| Recording::read(file, room)).transpose()?;
-        let mut notes =
-            recording.as_ref().map_or_else(Vec::new, |recording| words::of_recording(recording, has_times));
-        let has_tape = recording.as_ref().is_some_and(|recording| !recording.is_whole);
-        let tape = file.filter(|_| has_tape).map(|file| tape_of(&plan, file, room)).transpose()?;
-        let mut sides = Vec::new();
-        if let (Some(split), Some(recording)) = (&plan.split, &mut recording) {
-            sides = sides::of(&plan, split, recording, tape.as_ref())?;
-        }
-        let (mut template, mut spec) = match &mut recording {
-            Some(recording) => (source::taken(&plan, recording)?, None),
-            None => made(&plan, |_| (None, None))?,
-        };
+        let Look { has_times, recording, tape, sides, mut template, mut spec, mut notes } = Look::of(&plan)?;
         let threads = plan.queues + u32::from(plan.split.is_some());
         let mut crowded = Crew::here(threads, u32::from(plan.receive.is_some()), plan.cpus.len()).crowded();
         let mut spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
         let mut ports = open(&plan, &template, spin)?;
         let about = ports[0].about().clone();
-        socket::check(&plan.look, source::counts_bits(&plan), &about)?;
         let own = ports[0].own_time()?.map(|own| OwnClock::new(&own, clock.now()));
         if own.is_some() {
             // The port keeps the times.
@@ -83,16 +69,8 @@ impl SendJob {
                 return Err(PacketError::Wrong(format!("--servers: {why}")));
             }
         }
-        let looks: Vec<&Template> = match sides.is_empty() {
-            true => vec![&template],
-            false => sides.iter().map(|side| &*side.template).collect(),
-        };
-        for (look, port) in looks.into_iter().zip(&ports) {
-            let about = port.about();
-            if let Some((length, longest)) = source::too_long(look, about) {
-                return Err(too_long(&plan.lengths, &about.name, length, longest));
-            }
-        }
+        let abouts: Vec<&About> = ports.iter().map(|port| port.about()).collect();
+        fits(&plan, &template, &sides, &abouts)?;
         let mut known = Known::default();
         if spec.is_some() {
             let found = answer::addresses(&plan.look, &about, clock, &mut known, "--dst-mac (-m)")?;
@@ -102,12 +80,8 @@ impl SendJob {
         }
         let mut choices = Vec::new();
         let line_bps = plan.line_bps.or(about.speed_bps);
-        let wrong = |problem: String| PacketError::Wrong(format!("--rate: {problem}"));
-        let rate = source::rate(&plan.pace, &template, line_bps).map_err(wrong)?;
-        let pattern = source::pattern(&plan, rate, recording.as_ref())?;
-        let streams = spec.as_ref().map(|spec| source::streams(&plan, spec, line_bps)).transpose()?;
-        let streams = streams.unwrap_or_default();
-        spec.as_ref().map_or(Ok(()), |spec| streams::check(&plan, spec, &streams))?;
+        let times = Times::of(&plan, &template, spec.as_ref(), recording.as_ref(), line_bps)?;
+        let Times { rate, pattern, streams } = times;
         if !streams.is_empty() && (own.is_some() || ports[0].offload().is_some()) {
             let why = "can time only one load; send several streams from packet: or xdp:";
             return Err(PacketError::Wrong(format!("{} {why}", plan.port)));
@@ -124,22 +98,14 @@ impl SendJob {
                     "{name} {why}; give a larger --read-ahead, or take packet:"
                 )));
             }
-            choices.push(words::of_tape(room.bytes()));
+            choices.push(words::of_tape(Room::of(&plan).bytes()));
         }
         let played = match plan.loops {
             Some(loops) => once.map(|once| once.saturating_mul(loops)),
             None => once.filter(|_| plan.duration.is_none()),
         };
         let frames = plan.frames.or(played);
-        if plan.queues > 1
-            && let Some(port) = &plan.receive
-            && port.parse::<Address>()?.innermost().kind() == PortKind::Mem
-        {
-            let what = format!(
-                "--queues: --receive reads one queue of {port}, and frames of the others would seem lost"
-            );
-            return Err(PacketError::Wrong(what));
-        }
+        check_receiver(&plan)?;
         let mut receiver =
             plan.receive.as_deref().map(|port| open_receiver(port, template.longest())).transpose()?;
         let own = match &mut receiver {
@@ -193,8 +159,99 @@ impl SendJob {
     }
 }
 
+/// Frames as the plan and its files have them, before anything is opened.
+pub(super) struct Look {
+    /// Whether times are the file's, too.
+    pub has_times: bool,
+    pub recording: Option<Recording>,
+    pub tape: Option<TapeSetup>,
+    pub sides: Vec<sides::SideJob>,
+    pub template: Template,
+    pub spec: Option<Spec>,
+    pub notes: Vec<String>,
+}
+
+impl Look {
+    pub fn of(plan: &SendPlan) -> Result<Self, PacketError> {
+        check_cpus(plan)?;
+        let room = Room::of(plan);
+        let (file, has_times) = recorded(plan);
+        let mut recording = file.map(|file| Recording::read(file, room)).transpose()?;
+        let notes =
+            recording.as_ref().map_or_else(Vec::new, |recording| words::of_recording(recording, has_times));
+        let has_tape = recording.as_ref().is_some_and(|recording| !recording.is_whole);
+        let tape = file.filter(|_| has_tape).map(|file| tape_of(plan, file, room)).transpose()?;
+        let mut sides = Vec::new();
+        if let (Some(split), Some(recording)) = (&plan.split, &mut recording) {
+            sides = sides::of(plan, split, recording, tape.as_ref())?;
+        }
+        let (template, spec) = match &mut recording {
+            Some(recording) => (source::taken(plan, recording)?, None),
+            None => made(plan, |_| (None, None))?,
+        };
+        Ok(Self { has_times, recording, tape, sides, template, spec, notes })
+    }
+}
+
+/// When frames leave.
+pub(super) struct Times {
+    pub rate: Option<Rate>,
+    pub pattern: Option<Pattern>,
+    pub streams: Vec<StreamPattern>,
+}
+
+impl Times {
+    pub fn of(
+        plan: &SendPlan,
+        template: &Template,
+        spec: Option<&Spec>,
+        recording: Option<&Recording>,
+        line_bps: Option<u64>,
+    ) -> Result<Self, PacketError> {
+        let wrong = |problem: String| PacketError::Wrong(format!("--rate: {problem}"));
+        let rate = source::rate(&plan.pace, template, line_bps).map_err(wrong)?;
+        let pattern = source::pattern(plan, rate, recording)?;
+        let streams = spec.map(|spec| source::streams(plan, spec, line_bps)).transpose()?.unwrap_or_default();
+        spec.map_or(Ok(()), |spec| streams::check(plan, spec, &streams))?;
+        Ok(Self { rate, pattern, streams })
+    }
+}
+
+/// Whether the ports send what the plan has, and frames as long as these.
+pub(super) fn fits(
+    plan: &SendPlan,
+    template: &Template,
+    sides: &[sides::SideJob],
+    ports: &[&About],
+) -> Result<(), PacketError> {
+    if let Some(first) = ports.first() {
+        socket::check(&plan.look, source::counts_bits(plan), first)?;
+    }
+    let looks: Vec<&Template> = match sides.is_empty() {
+        true => vec![template],
+        false => sides.iter().map(|side| &*side.template).collect(),
+    };
+    for (look, about) in looks.into_iter().zip(ports) {
+        if let Some((length, longest)) = source::too_long(look, about) {
+            return Err(too_long(&plan.lengths, &about.name, length, longest));
+        }
+    }
+    Ok(())
+}
+
+/// A pair in memory has an end for each queue, and one receiver has one of them.
+pub(super) fn check_receiver(plan: &SendPlan) -> Result<(), PacketError> {
+    let Some(port) = plan.receive.as_ref().filter(|_| plan.queues > 1) else { return Ok(()) };
+    if port.parse::<Address>()?.innermost().kind() != PortKind::Mem {
+        return Ok(());
+    }
+    let what =
+        format!("--queues: --receive reads one queue of {port}, and frames of the others would seem lost");
+    Err(PacketError::Wrong(what))
+}
+
 /// The script, read once for each queue.
-fn scripts(
+pub(super) fn scripts(
     plan: &SendPlan,
     about: &About,
     template: &Template,
@@ -265,7 +322,7 @@ fn tape_of(plan: &SendPlan, file: &Path, room: Room) -> Result<TapeSetup, Packet
     Ok(TapeSetup { file, changes, speed, loops, side, frames, window_bytes: room.bytes() / 4 * 3 })
 }
 
-fn wish(plan: &SendPlan, template: &Template, spin: Spin, queue: u32) -> Wish {
+pub(super) fn wish(plan: &SendPlan, template: &Template, spin: Spin, queue: u32) -> Wish {
     Wish {
         queue,
         queues: plan.queues,
@@ -288,9 +345,14 @@ fn open_servers(
 ) -> Result<Box<dyn Port>, PacketError> {
     let port = port::open(&split.servers.parse()?, &wish(plan, template, spin, 0))
         .map_err(|error| in_sizes(&plan.lengths, error))?;
-    match port.about().can.transmit {
-        true => Ok(port),
-        false => Err(PortError::Unable { port: port.about().name.clone(), what: "transmit" }.into()),
+    transmits(port.about())?;
+    Ok(port)
+}
+
+pub(super) fn transmits(about: &About) -> Result<(), PacketError> {
+    match about.can.transmit {
+        true => Ok(()),
+        false => Err(PortError::Unable { port: about.name.clone(), what: "transmit" }.into()),
     }
 }
 
@@ -305,14 +367,11 @@ fn open(
     let ports: Result<Vec<_>, PortError> =
         (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
     let ports = ports.map_err(|error| in_sizes(&plan.lengths, error))?;
-    if let Some(port) = ports.iter().find(|port| !port.about().can.transmit) {
-        let port = port.about().name.clone();
-        return Err(PortError::Unable { port, what: "transmit" }.into());
-    }
+    ports.iter().try_for_each(|port| transmits(port.about()))?;
     Ok(ports)
 }
 
-fn in_sizes(lengths: &Lengths, error: PortError) -> PacketError {
+pub(super) fn in_sizes(lengths: &Lengths, error: PortError) -> PacketError {
     match error {
         PortError::TooLong { port, length, longest } => too_long(lengths, &port, length, longest),
         other => other.into(),
@@ -350,8 +409,11 @@ fn too_long(lengths: &Lengths, port: &str, length: usize, longest: usize) -> Pac
 }
 
 fn open_receiver(port: &str, longest: usize) -> Result<Box<dyn Port>, PacketError> {
-    let address: Address = port.parse()?;
-    Ok(port::open(&address, &Wish { frame: longest.max(Wish::default().frame), ..Wish::receive() })?)
+    Ok(port::open(&port.parse()?, &receiving(longest))?)
+}
+
+pub(super) fn receiving(longest: usize) -> Wish {
+    Wish { frame: longest.max(Wish::default().frame), ..Wish::receive() }
 }
 
 fn check_cpus(plan: &SendPlan) -> Result<(), PacketError> {

@@ -1,0 +1,110 @@
+//! What would keep a run from starting, found without opening a port: the same steps as in `prepare`, up to
+//! where this host would be changed or somebody asked.
+
+use super::super::offload;
+use super::SendJob;
+use super::prepare::{self, Look, Times};
+use crate::PacketError;
+use plan::packets::send::SendPlan;
+use port::{About, Address, PortKind, check};
+
+impl SendJob {
+    /// Whether [`Self::prepare`] would fail, as far as that can be told beforehand.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(plan: &SendPlan) -> Result<(), PacketError> {
+        let Look { recording, tape, sides, template, spec, .. } = Look::of(plan)?;
+        let address: Address = plan.port.parse()?;
+        let known = |address: &Address, queue| {
+            let about = check(address, &prepare::wish(plan, &template, plan.spin, queue));
+            let about = about.map_err(|error| prepare::in_sizes(&plan.lengths, error))?;
+            prepare::transmits(&about)?;
+            Ok::<About, PacketError>(about)
+        };
+        let mut abouts =
+            (0..plan.queues).map(|queue| known(&address, queue)).collect::<Result<Vec<_>, _>>()?;
+        abouts.truncate(1);
+        if let Some(split) = &plan.split {
+            abouts.push(known(&split.servers.parse()?, 0)?);
+        }
+        prepare::fits(plan, &template, &sides, &abouts.iter().collect::<Vec<_>>())?;
+        let Some(about) = abouts.first() else { return Ok(()) };
+        let line_bps = plan.line_bps.or(about.speed_bps);
+        let times = Times::of(plan, &template, spec.as_ref(), recording.as_ref(), line_bps)?;
+        prepare::check_receiver(plan)?;
+        if let Some(receiver) = &plan.receive {
+            check(&receiver.parse()?, &prepare::receiving(template.longest()))?;
+        }
+        let makes_frames = address.innermost().kind() == PortKind::Live;
+        if makes_frames {
+            offload::check(plan, times.pattern.as_ref(), template.is_signed())?;
+        }
+        let port_has_frames = makes_frames || address.innermost().kind() == PortKind::Fpga;
+        prepare::scripts(plan, about, &template, port_has_frames, tape.is_some()).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Typed;
+    use plan::packets::send::SendPlanFile;
+
+    fn said(edit: impl FnOnce(&mut SendPlanFile)) -> String {
+        let mut file = SendPlanFile::default();
+        file.send.port = Some("mem:checked".to_owned());
+        edit(&mut file);
+        let (plan, _) = file.resolve().expect("a plan");
+        SendJob::check(&plan).map_or_else(|error| error.to_string(), |()| "it can start".to_owned())
+    }
+
+    #[test]
+    fn what_would_not_start_is_told_and_nothing_is_made() {
+        assert_eq!(said(|_| ()), "it can start");
+        let none = "/nowhere/file.pcap";
+        assert!(said(|file| file.send.replay = Some(none.to_owned())).contains("No such file"));
+        assert!(said(|file| file.frames.pcap = Some(none.to_owned())).contains("No such file"));
+        assert!(said(|file| file.send.gaps = Some(none.to_owned())).contains("a gap in nanoseconds"));
+        assert!(said(|file| file.send.lengths = Some(none.to_owned())).contains("a payload"));
+        assert!(
+            said(|file| file.send.receive = Some("pcap:/nowhere/in.pcap".to_owned())).contains("/nowhere")
+        );
+        let at = |port: &str| said(|file| file.send.port = Some(port.to_owned()));
+        assert!(at("udp:bogus").contains("has no address and port of a peer"), "{}", at("udp:bogus"));
+        assert!(at("live:lo").contains("cannot send frames of XDP programs"), "{}", at("live:lo"));
+        assert!(at("record,file=/nowhere/a.pcap:mem:x").contains("cannot be written"));
+        assert!(
+            at("pcap:/nowhere/out.pcap").contains("cannot be written"),
+            "{}",
+            at("pcap:/nowhere/out.pcap")
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.pcap");
+        assert_eq!(at(&format!("pcap:{}", path.display())), "it can start");
+        let two = said(|file| {
+            file.send.port = Some(format!("pcap:{}", path.display()));
+            file.send.queues = Some(Typed::from("2"));
+        });
+        assert!(two.contains("pcap has one queue, not 2"), "{two}");
+        assert!(!path.exists(), "a check makes no file");
+    }
+
+    #[test]
+    fn a_frame_that_is_longer_than_the_interface_takes_is_refused_as_by_the_run() {
+        let long = |port: &str, size: &str| {
+            said(|file| {
+                file.send.port = Some(port.to_owned());
+                file.frames.size = Some(Typed::from(size));
+            })
+        };
+        // The datagram, not the frame with its FCS, is what IPv4 has room for: 14 + 65 535 bytes.
+        assert_eq!(long("udp:127.0.0.1:9", "1518"), "it can start");
+        let tap = long("tap,mtu=1500:tare-none", "9000");
+        assert!(tap.starts_with("a frame size of 9000 is more than tap,mtu=1500:tare-none takes"), "{tap}");
+        // A port behind another, and an option of it that this interface cannot keep.
+        assert!(long("fault,drop=1%:packet:none9", "64").contains("there is no interface 'none9'"));
+        assert!(long("packet,launch=auto:lo", "64").contains("launch=auto"));
+        assert_eq!(long("packet:lo", "64"), "it can start");
+    }
+}
