@@ -39,8 +39,8 @@ pub enum Look {
     /// Too wide, or no interval at all; there are trials left.
     More(Claim),
     Enough(Interval),
-    /// All trials have the same value, and it is not 0: it has no interval, for nothing shows how much it moves,
-    /// and no more of them would show more. As far as anybody can tell, it moves by less than any share.
+    /// All trials have the same value, and it is not 0. It has no interval, as nothing shows how much it moves,
+    /// and more trials would not show it. As far as anybody can tell, it moves by less than any share.
     Still(Refusal),
     /// The last trial was made, and the interval is too wide or there is none.
     NotEnough(Claim),

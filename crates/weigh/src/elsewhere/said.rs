@@ -1,5 +1,5 @@
-//! What a command says on its standard error: read as it comes, so that the command never waits for it, and only
-//! the end is kept, in memory.
+//! What a command says on its standard error: read as it comes, so that the command never waits for it, and
+//! only the end is kept, in memory.
 //!
 //! ```text
 //!   command ─ pipe ─► thread ─► tail (4 KiB)

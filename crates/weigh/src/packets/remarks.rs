@@ -13,8 +13,8 @@ const STILL_NS: u64 = 100_000_000;
 const STILL_PART: u64 = 10;
 /// Of the waiting, which another program must have run to be called its cause.
 const A_GOOD_PART: f64 = 0.25;
-/// The kernel counts in ticks of a whole hundredth of a second, as a rule: fewer tell hardly anything, and whoever
-/// happened to run when one was counted is no cause.
+/// The kernel counts in ticks, mostly of 10 ms: fewer tell hardly anything, for whoever happens to run when one
+/// ends gets all of it.
 const LEAST_TICKS: u64 = 5;
 /// How inexactly the time is known that a neighbour can have had: of it, and in seconds (it is watched a little
 /// longer than the run).
