@@ -178,6 +178,18 @@ impl<P: Protocol> Connection<P> {
     pub fn stream(&mut self, piece: &[u8]) {
         self.protocol.stream(piece);
     }
+    /// Whether a body waits for a 100 (Continue).
+    pub fn is_holding(&self) -> bool {
+        self.protocol.is_holding()
+    }
+    /// Whether a body that waited may leave now; one that the target answered without it never does.
+    pub fn has_released(&mut self) -> bool {
+        !self.protocol.is_holding() && self.protocol.waiting().all(|exchange| exchange.status == 0)
+    }
+    /// Since when requests can be sent; `None` before and after.
+    pub fn ready_since(&self) -> Option<Instant> {
+        (self.stage == Stage::Open).then_some(self.since)
+    }
     /// Sends the body that waits for a 100 (Continue) without it.
     pub fn release_body(&mut self) {
         self.protocol.release_body();
@@ -241,7 +253,7 @@ impl<P: Protocol> Connection<P> {
         if self.stage == Stage::Closed {
             return;
         }
-        let ready_since = (self.stage == Stage::Open).then_some(self.since);
+        let ready_since = self.ready_since();
         if self.protocol.received(bytes, now, ready_since, rules, finished) == Flow::Over {
             self.stage = Stage::Closed;
         }

@@ -352,7 +352,7 @@ impl Engine {
             composer: Composer::new(Chooser::new(&self.requests, plan, epoch_ms)),
             upload: Upload::new(self.body_file.clone()),
             checker: Checker::new(common.same.clone()),
-            limit: Limit::new(most_open, open_gap, origin),
+            limit: Limit::new(most_open, open_gap, origin, origin + plan.stop.warmup),
             targets: Targets {
                 endpoints,
                 dialer: Dialer::new(&plan.connection, index as usize, self.peers.clone()),

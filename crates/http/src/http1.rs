@@ -115,6 +115,9 @@ impl Protocol for Http1 {
         }
     }
 
+    fn is_holding(&self) -> bool {
+        self.outgoing.is_held()
+    }
     fn release_body(&mut self) {
         self.outgoing.release();
     }

@@ -22,6 +22,8 @@ pub struct Notes {
     pub reused: u64,
     /// Connections that were closed since bytes came on them that no request asked for.
     pub surplus: u64,
+    /// Requests whose body was sent though no 100 (Continue) had come.
+    pub without_continue: u64,
     /// What the sessions of a port did.
     pub tcp: Option<Account>,
     /// What those of the FPGA module did.
@@ -51,6 +53,7 @@ impl Notes {
         self.behind_broken += other.behind_broken;
         self.reused += other.reused;
         self.surplus += other.surplus;
+        self.without_continue += other.without_continue;
         // One thread drives a port.
         self.tcp = self.tcp.take().or(other.tcp);
         self.module = self.module.take().or(other.module);

@@ -94,6 +94,8 @@ pub trait Protocol: Default {
     fn stream(&mut self, piece: &[u8]);
     /// Sends the body that waits for a 100 (Continue) without it.
     fn release_body(&mut self);
+    /// Whether a body waits for a 100 (Continue).
+    fn is_holding(&self) -> bool;
     /// Sending has failed, by a reset or otherwise. What the target said before may still come.
     fn mute(&mut self, was_reset: bool);
     fn is_mute(&self) -> bool;

@@ -23,7 +23,7 @@
 //! What the loop of the fast path books as well is in `books`.
 //!
 //! A departure goes through `launch`, `open` and `send`; an answer through `receive` and `settle`, and `again`
-//! if its request is sent once more. `deadlines` ends what takes too long, `wind_up` all that is left.
+//! if its request is sent once more; a body that waits for a 100 (Continue), through `hold`. `deadlines` ends what takes too long, `wind_up` all that is left.
 
 pub(crate) mod accounts;
 mod again;
@@ -34,8 +34,9 @@ pub(crate) mod composer;
 mod deadlines;
 pub(crate) mod dial;
 pub(crate) mod feed;
+pub(crate) mod full;
 pub(crate) mod gather;
-mod launch;
+mod hold;
 pub(crate) mod limit;
 mod open;
 pub(crate) mod pacer;
@@ -182,6 +183,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     fn report(&mut self, now: Instant) {
         self.accounts.counters.due = self.pacer.due_before(now, self.accounts.counters.offered);
         self.accounts.tick(now);
+        self.accounts.counters.ramped = self.limit.ramped();
     }
 
     /// Launches departures whose time has come, a bounded number of them and for a bounded time.

@@ -139,6 +139,7 @@ criteria! {
     AchievedShare = "achieved.share": Sent, Share AtLeast, Valid, AtTheEnd, TheRun;
     MissedByGenerator = "missed.generator": Sent, Count AtMost, Invalid, Throughout, TheRun;
 
+    RateKept = "rate.kept": InTime, Share AtLeast, Invalid, AtTheEnd, TheRun;
     LatenessP50 = "lateness.p50": InTime, Nanoseconds AtMost, Invalid, Throughout, TheRun;
     LatenessP90 = "lateness.p90": InTime, Nanoseconds AtMost, Invalid, Throughout, TheRun;
     LatenessP99 = "lateness.p99": InTime, Nanoseconds AtMost, Invalid, Throughout, TheRun;
@@ -186,7 +187,6 @@ criteria! {
     CapabilityShare = "capability.share": Weighed, Share AtMost, Valid, Throughout, TheRun;
 
     Arrivals = "arrivals": Frames, Count AtLeast, Degraded, AtTheEnd, TheRun;
-    RateKept = "rate.kept": Frames, Share AtLeast, Invalid, AtTheEnd, TheRun;
     LateShare = "late.share": Frames, Share AtMost, Degraded, Throughout, TheRun;
     ScriptLate = "script.late": Frames, Share AtMost, Degraded, Throughout, TheRun;
     ScriptFailed = "script.failed": Frames, Count AtMost, Invalid, Throughout, TheRun;

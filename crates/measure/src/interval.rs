@@ -34,6 +34,8 @@ pub struct IntervalData {
     /// The latest due time and the latest complete answer of the measured part; the epoch if there was none.
     pub last_due: Instant,
     pub last_done: Instant,
+    /// When the last one left, or would have left if connections had not been busy.
+    pub last_left: Instant,
     /// F(gap) of a Poisson process that was asked for.
     pub(crate) gaps: Fit,
     /// How long after the end of the measured part late answers came.
@@ -76,6 +78,7 @@ impl IntervalData {
             bulk_missed: 0,
             last_due: Instant::EPOCH,
             last_done: Instant::EPOCH,
+            last_left: Instant::EPOCH,
             gaps: Fit::default(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
             doubted: Doubted::new(),
@@ -93,6 +96,7 @@ impl IntervalData {
         if let (Some(lateness), Some(own)) = (event.lateness(), event.own_lateness()) {
             self.series.record(Series::Lateness, lateness);
             self.series.record(Series::OwnLateness, own);
+            self.last_left = self.last_left.max(event.due + own);
         }
         match event.outcome {
             Outcome::Status(_) => {
@@ -254,6 +258,7 @@ impl IntervalData {
         self.bulk_missed += other.bulk_missed;
         self.last_due = self.last_due.max(other.last_due);
         self.last_done = self.last_done.max(other.last_done);
+        self.last_left = self.last_left.max(other.last_left);
         other.pauses.iter().for_each(|(at, length)| self.pause(*at, *length));
         for (into, from) in self.groups.iter_mut().zip(&other.groups) {
             into.tally += from.tally;
@@ -274,7 +279,7 @@ impl IntervalData {
         self.tally = Tally::default();
         self.warmup = Tally::default();
         self.bulk_missed = 0;
-        (self.last_due, self.last_done) = (Instant::EPOCH, Instant::EPOCH);
+        (self.last_due, self.last_done, self.last_left) = (Instant::EPOCH, Instant::EPOCH, Instant::EPOCH);
         for group in &mut self.groups {
             group.tally = Tally::default();
             group.outcomes.clear();

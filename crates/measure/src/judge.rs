@@ -9,6 +9,7 @@ use crate::arrivals::Process;
 use crate::criterion::{CriterionId, Known, Of};
 use crate::health::HealthSummary;
 use crate::judge::machine::Machine;
+use crate::judge::rate::{RAMP, waits_for_ramp};
 use crate::series::Series;
 use crate::totals::RunTotals;
 use crate::verdict::{Criterion, Verdict};
@@ -19,6 +20,7 @@ mod frames;
 mod machine;
 mod own_tcp;
 mod percentiles;
+mod rate;
 mod weighed;
 
 pub use frames::{Flags, FrameConditions};
@@ -128,6 +130,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         criteria.extend([made(totals, &machine), achieved(totals, &machine, conditions)]);
     }
     criteria.push(missed(totals, conditions));
+    criteria.extend(open.then(|| rate::kept(totals, &machine)));
     criteria.extend(lateness);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
         criteria.push(lateness_gap(totals, own, gap, &machine, "requests"));
@@ -199,7 +202,11 @@ fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
         format!(
             "the generator did not get {kept} of {} departures out: {}",
             totals.offered(),
-            if 2 * missing(totals) > kept { "see missed.generator".to_owned() } else { machine.more_room() }
+            match () {
+                () if 2 * missing(totals) > kept => "see missed.generator".to_owned(),
+                () if waits_for_ramp(totals, Series::OwnLateness) => RAMP.to_owned(),
+                () => machine.more_room(),
+            }
         )
     })
 }
@@ -214,6 +221,8 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
         let rest = offered.saturating_sub(done);
         if 2 * own > rest {
             format!("the generator did not keep up: {counted}; see departures.made")
+        } else if waits_for_ramp(totals, Series::Lateness) {
+            format!("requests waited for connections: {counted}; {RAMP}")
         } else if 2 * failed > rest {
             format!("requests failed: {counted} and {failed} failed; the outcomes say how")
         } else {
@@ -254,8 +263,11 @@ fn missed(totals: &RunTotals, conditions: &Conditions) -> Criterion {
 fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, what: &str) -> Criterion {
     let own = totals.summary(own);
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
-    Criterion::new(CriterionId::LatenessGap, own.p99 as f64, limit)
-        .advise(|| format!("{what} leave in clumps instead of evenly: {}", machine.in_time()))
+    Criterion::new(CriterionId::LatenessGap, own.p99 as f64, limit).advise(|| {
+        let by_ramp = waits_for_ramp(totals, Series::OwnLateness);
+        let advice = if by_ramp { RAMP.to_owned() } else { machine.in_time() };
+        format!("{what} leave in clumps instead of evenly: {advice}")
+    })
 }
 
 /// Of a closed loop's time on its CPUs: its rate is less than half of what it would have been.

@@ -46,6 +46,8 @@ pub struct RunTotals {
     /// offered and achieved rates are over. Zero if there was none.
     pub until_last_due: Picos,
     pub until_last_done: Picos,
+    /// The same, until the last departure left, or would have left if connections had not been busy.
+    pub until_last_left: Picos,
     /// The arrival process that was asked for.
     pub asked: AskedArrivals,
     /// F(gap) of a Poisson process.
@@ -82,6 +84,7 @@ impl RunTotals {
             measured: Picos::ZERO,
             until_last_due: Picos::ZERO,
             until_last_done: Picos::ZERO,
+            until_last_left: Picos::ZERO,
             asked: AskedArrivals::Other,
             gaps: Fit::default(),
             pauses: Vec::new(),
@@ -100,6 +103,7 @@ impl RunTotals {
     pub fn merge(&mut self, data: &IntervalData, measured_from: Instant) {
         self.until_last_due = self.until_last_due.max(data.last_due.since(measured_from));
         self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
+        self.until_last_left = self.until_last_left.max(data.last_left.since(measured_from));
         self.series.merge(&data.series);
         merge_histogram(&mut self.after, &data.after);
         self.doubted.merge(&data.doubted);

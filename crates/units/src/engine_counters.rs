@@ -89,6 +89,11 @@ engine_counters! {
         /// Time for which requests may have waited because a TCP of our own sends less at once than the
         /// kernel's.
         total held: Picos,
+        /// Time for which departures of the measured part waited for the plan's ramp of connections, or behind
+        /// those that did.
+        total ramped: Picos,
+        /// Time for which the plan itself let responses lie unread.
+        total throttled: Picos,
         /// Reads whose stamp says that the bytes were there when the loop had looked and found nothing.
         total contradicted: u64,
         /// Times that the loop waited in the kernel, and the events it got.

@@ -47,7 +47,7 @@ pub struct Event {
     pub blocked: Picos,
     /// How long the last byte of the answer lay unread in this machine, by the kernel's receive stamp: the
     /// generator's own delay after the target was done. Delays in reading what a new connection needed first
-    /// (proxy, handshake) are added.
+    /// (proxy, handshake) are added, and those in letting a body go that waited for a 100 (Continue).
     pub unread: Picos,
     /// How much longer the generator may have delayed the answer, where no stamp tells: at worst this, perhaps
     /// nothing.

@@ -323,6 +323,82 @@ fn a_response_that_came_in_time_is_no_timeout() {
     });
 }
 
+/// What `--expect-continue` has a run wait for before it sends a body.
+fn took_body(stream: &mut TcpStream) -> bool {
+    stream.read_exact(&mut [0]).is_ok() && stream.write_all(OK).is_ok()
+}
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// The target answers at once when it has the body. That the body comes late is no doing of its own.
+#[test]
+fn a_body_that_waits_for_a_100_that_never_comes_waits_for_the_generator() {
+    let _shared = tare_system_tests::beside_others();
+    let server = Server::start(|stream, _| while took_request(stream) && took_body(stream) {});
+    let run = Tare::http(&format!("-n 4 -c 2 -d x --expect-continue {}", server.url())).run();
+    assert_eq!(run.total("done"), 4, "{run}");
+    assert!(ns(&run, "latency_ns.p50") > 990e6 && ns(&run, "net_ns.p50") < 300e6, "{run}");
+    assert!(run.remarks().contains("no 100 (Continue) came within 1 s for 4 requests"), "{run}");
+}
+
+#[test]
+fn a_100_that_lies_unread_keeps_the_target_waiting() {
+    let _alone = alone();
+    let pid = Arc::new(std::sync::atomic::AtomicI32::new(0));
+    let of_tare = pid.clone();
+    let server = Server::start(move |stream, _| {
+        while took_request(stream) {
+            wait_until("it is known whom to stop", || of_tare.load(Ordering::Relaxed) > 0);
+            let tare = rustix::process::Pid::from_raw(of_tare.load(Ordering::Relaxed)).expect("a process");
+            let stopped = rustix::process::kill_process(tare, Signal::STOP).is_ok();
+            std::thread::sleep(Duration::from_millis(10));
+            let said = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok();
+            std::thread::sleep(Duration::from_millis(40));
+            let goes_on = rustix::process::kill_process(tare, Signal::CONT).is_ok();
+            if !(stopped && said && goes_on && took_body(stream)) {
+                return;
+            }
+        }
+    });
+    let running = Tare::http(&format!("-n 10 -c 1 -d x --expect-continue {}", server.url())).start();
+    pid.store(running.process.pid() as i32, Ordering::Relaxed);
+    let run = running.finish();
+    assert_eq!(run.total("done"), 10, "{run}");
+    assert!(ns(&run, "latency_ns.p50") > 45e6 && ns(&run, "unread_ns.p50") > 35e6, "{run}");
+    assert!(ns(&run, "net_ns.p50") < 30e6, "{run}");
+}
+
+/// The target takes 20 ms for each request, and could have had 30/s; the ramp opens 20 connections a second.
+#[test]
+fn what_waits_for_the_ramp_of_connections_is_not_the_targets() {
+    let _shared = tare_system_tests::beside_others();
+    let target = Target::start("--delay 20ms");
+    let load =
+        format!("--requests-per-connection 1 --ramp-connections 20 --rate 30 --duration 2s {}", target.url());
+    patiently(3, || {
+        let run = Tare::http(&load).run();
+        assert!(ns(&run, "net_ns.p50") < 40e6 && ns(&run, "net_ns.p90") < 60e6, "{run}");
+        assert!(ns(&run, "latency_ns.p50") > 200e6 && ns(&run, "own_lateness_ns.p50") > 180e6, "{run}");
+        assert_ne!(run.word(), "VALID", "{run}");
+        let advice: Vec<_> = run.failing().into_iter().map(|criterion| criterion.advice).collect();
+        assert!(advice.iter().any(|text| text.contains("--ramp-connections")), "{run}");
+        assert!(!advice.iter().any(|text| text.contains("did not keep up")), "{run}");
+    });
+}
+
+/// The target has sent 10 kB at once; they are read for three seconds.
+#[test]
+fn a_run_that_is_throttled_does_not_say_how_long_the_target_took() {
+    let _shared = tare_system_tests::beside_others();
+    let target = Target::start("--size 10kB");
+    let run =
+        Tare::http(&format!("--throttle 3360 --rate 10 --duration 1s --grace 5s {}", target.url())).run();
+    assert!(ns(&run, "latency_ns.p50") > 2.5e9, "{run}");
+    let unread = run.criterion("unread.p50");
+    assert!(!unread.holds && unread.advice.contains("--throttle"), "{run}");
+    assert_eq!(run.word(), "DEGRADED", "{run}");
+}
+
 /// A segment that is lost or late lets those behind it wait in the kernel, with their stamps: that is no time
 /// for which a response lay unread.
 #[test]

@@ -132,6 +132,7 @@ impl<R: Record> Fast<R> {
     fn report(&mut self, now: Instant) {
         let offered = self.desk.accounts.counters.offered;
         self.desk.accounts.counters.due = self.desk.pacer.due_before(now, offered);
+        self.desk.accounts.counters.ramped = self.desk.limit.ramped();
         self.desk.accounts.tick(now);
     }
 
@@ -161,7 +162,8 @@ impl<R: Record> Fast<R> {
             self.desk.pacer.take();
             self.desk.accounts.counters.offered += 1;
         }
-        self.desk.accounts.miss(departure, Miss::NoConnection, now);
+        let why = self.desk.limit.miss();
+        self.desk.accounts.miss(departure, why, now);
         self.desk.pacer.freed(now, Picos::ZERO);
     }
 
@@ -201,7 +203,8 @@ impl<R: Record> Fast<R> {
         let endpoint = fixed.endpoint.index() as u16;
         let (lane, since, doubt) = match self.acquire(endpoint, now) {
             Acquired::Blocked => {
-                self.desk.limit.hold();
+                let has_room = self.desk.limit.has_room(self.desk.lanes.open());
+                self.desk.limit.hold(has_room);
                 let staged = Staged {
                     endpoint: EndpointId::of_index(usize::from(endpoint)),
                     meta: self.desk.fixture.requests[usize::from(request)].meta,
@@ -378,13 +381,14 @@ impl<R: Record> Fast<R> {
         let halt = self.control.halt();
         let desk = &mut self.desk;
         // What has become free since then would have taken a few of many.
-        let late = if desk.limit.holds() || self.held { Miss::NoConnection } else { Miss::NotReached };
+        let late = if desk.limit.holds() || self.held { desk.limit.miss() } else { Miss::NotReached };
         let why = if halt == Halt::SourceLost { Miss::SourceLost } else { late };
         if let Some(pending) = desk.pacer.take_pending() {
             desk.accounts.miss(pending.departure, why, now);
         }
         let until = if halt == Halt::No { Instant::FAR } else { now };
         desk.accounts.counters.due = desk.accounts.counters.offered;
+        desk.accounts.counters.ramped = desk.limit.ramped();
         let accounts = &mut desk.accounts;
         desk.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
         for flight in desk.lanes.in_flight() {

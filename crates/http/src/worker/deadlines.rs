@@ -1,6 +1,6 @@
 //! Deadlines: of requests on their way, of what is to be looked at again, and of departures that wait.
 
-use units::{Departure, Instant, Miss, Picos, Record};
+use units::{Departure, Instant, Picos, Record};
 
 use crate::io::Driver;
 use crate::worker::Worker;
@@ -39,20 +39,21 @@ impl<D: Driver, R: Record> Worker<D, R> {
             }
             self.settle(slot, now);
         }
-        while let Some((slot, generation, what)) = self.timers.take_due(now) {
-            let Some(place) = self.slots.get(slot).filter(|place| place.generation == generation) else {
+        let mut unread = Vec::new();
+        while let Some((at, slot, generation, what)) = self.timers.take_due(now) {
+            if self.slots.peek(slot).is_none_or(|place| place.generation != generation) {
                 continue;
-            };
+            }
             match what {
-                Later::Continue => {
-                    place.connection.release_body();
-                    self.flush(slot);
-                }
-                Later::Read => self.sockets.driver.pause(slot, false),
+                // What came in time is read first.
+                Later::Continue(_) if at > read => unread.push((at, (slot, generation), what)),
+                Later::Continue(number) => self.go_without(slot, number, at),
+                Later::Read => self.read_on(slot),
                 Later::Write => self.flush(slot),
                 Later::Address(dials) => self.tires(slot, dials, now),
             }
         }
+        unread.into_iter().for_each(|(at, place, what)| self.timers.set(at, place, what));
         for _ in 0..GIVEN_UP {
             match self.pacer.next() {
                 Some(waiting) if self.limit.holds() && self.is_given_up(waiting, now) => {
@@ -75,7 +76,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             self.pacer.take();
             self.accounts.counters.offered += 1;
         }
-        self.accounts.miss(departure, Miss::NoConnection, now);
+        self.accounts.miss(departure, self.limit.miss(), now);
         self.pacer.freed(now, Picos::ZERO);
     }
 }

@@ -10,11 +10,7 @@ use crate::source::Staged;
 use crate::worker::Worker;
 use crate::worker::composer::Written;
 use crate::worker::pacer::Pending;
-use crate::worker::timers::Later;
 use schedule::Halt;
-
-/// How long a 100 (Continue) is waited for.
-const CONTINUE: Picos = Picos::from_secs(1);
 
 /// A connection for a request, or why there is none.
 pub(crate) enum Acquired {
@@ -38,7 +34,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         };
         let available = match self.acquire(pending.staged.endpoint, now) {
             Acquired::Blocked => {
-                self.limit.hold();
+                self.limit.hold(self.limit.has_room(self.slots.open()));
                 self.pacer.keep(pending);
                 return false;
             }
@@ -144,7 +140,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let held = matches!(body, Body::Held(_) | Body::HeldStream);
         let Some(place) = self.slots.get(slot) else { return };
         place.connection.begin(exchange, self.composer.bytes(written), body);
-        let generation = place.generation;
         let served = place.connection.served();
         if self.plan.connection.requests_per_connection.is_some_and(|most| served >= most)
             || !self.plan.connection.keep_alive
@@ -152,8 +147,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             place.connection.retire();
         }
         if held {
-            let at = self.now() + CONTINUE;
-            self.timers.set(at, (slot, generation), Later::Continue);
+            self.hold(slot);
         }
     }
 

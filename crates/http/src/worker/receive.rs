@@ -65,34 +65,36 @@ impl<D: Driver, R: Record> Worker<D, R> {
         if !unacked.is_zero() {
             place.connection.waiting().for_each(|exchange| exchange.unread_bound += unacked);
         }
+        // How long bytes lay there meanwhile, and how long the target could not send, is not known.
+        let throttled = place.unread_since.take();
+        if let Some(since) = throttled {
+            for exchange in place.connection.waiting() {
+                let unread = now.since(since.max(exchange.sent));
+                exchange.unread_bound += unread;
+                self.accounts.counters.throttled += unread;
+            }
+        }
         let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
         let bytes = self.sockets.bytes(chunk.length);
         let took = place.connection.received(bytes, now, self.composer.rules(), &mut self.finished);
-        let throttled = self.plan.connection.throttle.is_some();
-        if !throttled {
+        let steps = prepares || (holds && place.connection.has_released());
+        if throttled.is_none() {
             if chunk.crowded
                 && let Some(reading) = place.connection.waiting().next()
             {
                 reading.unread_bound += delay.crowded;
             }
+        let holds = place.connection.is_holding();
             self.charge(delay);
         }
         self.record_phase(slot, took, now);
-        if throttled {
-            self.throttle(slot, chunk.length, now);
-        }
+        self.throttle(slot, chunk.length, now);
         if self.plan.request.idle_timeout {
             self.arm(slot, now);
         }
         self.settle_since(slot, now, delay.since(now));
-        if prepares {
-            // Until the generator has answered, the target waits for it: its arithmetic counts too.
-            let took = self.now().since(now);
-            let Some(place) = self.slots.get(slot) else { return };
-            for exchange in place.connection.waiting() {
-                exchange.unread += delay.measured + took;
-                exchange.unread_bound += delay.bound;
-            }
+        if steps {
+            self.charge_step(slot, delay, now);
         }
     }
 
@@ -183,6 +185,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
+    /// The plan lets this connection be read again.
+    pub(super) fn read_on(&mut self, slot: u32) {
+        self.sockets.driver.pause(slot, false);
+        // Without a request on its way, nothing can have lain there.
+        if let Some(place) = self.slots.get(slot).filter(|place| place.connection.in_flight() == 0) {
+            place.unread_since = None;
+        }
+    }
+
     /// Reads from this connection no faster than the plan says.
     pub(super) fn throttle(&mut self, slot: u32, count: usize, now: Instant) {
         let Some(limit) = self.plan.connection.throttle else { return };
@@ -191,6 +202,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         place.read_at = place.read_at.max(now) + Picos::from_picos_u128(took);
         let (read_at, generation) = (place.read_at, place.generation);
         if read_at > now {
+            place.unread_since = Some(now);
             self.sockets.driver.pause(slot, true);
             self.timers.set(read_at, (slot, generation), Later::Read);
         }

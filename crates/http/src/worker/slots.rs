@@ -27,8 +27,9 @@ pub struct Slot {
     pub doubt: Picos,
     /// Whether it stands in its endpoint's list of idle connections.
     pub listed: bool,
-    /// When it may be read again, if reading is throttled.
+    /// When it may be read again, if reading is throttled; and since when it was not, if it is to be read next.
     pub read_at: Instant,
+    pub unread_since: Option<Instant>,
     /// When it was read last, if more was left to be read then.
     pub behind_since: Option<Instant>,
     /// When the last byte that was read had come, by its stamp.
@@ -102,6 +103,7 @@ impl Slots {
             doubt: Picos::ZERO,
             listed: false,
             read_at: Instant::EPOCH,
+            unread_since: None,
             behind_since: None,
             arrived: Instant::EPOCH,
             address: None,

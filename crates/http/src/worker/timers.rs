@@ -7,8 +7,8 @@ use units::Instant;
 /// Why a connection is looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Later {
-    /// The 100 (Continue) has not come: send the body without it.
-    Continue,
+    /// No 100 (Continue) has come for the connection's request of this number, from 1: its body goes without.
+    Continue(u32),
     /// Reading may go on.
     Read,
     /// Writing may go on: it was interrupted so that others have their turn.
@@ -34,11 +34,11 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Takes the next one, if it is due.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Option<(u32, u32, Later)> {
+    /// Takes the next one, if it is due, with the time that it was set for.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<(Instant, u32, u32, Later)> {
         if self.next()? > now {
             return None;
         }
-        self.heap.pop().map(|Reverse((_, slot, generation, what))| (slot, generation, what))
+        self.heap.pop().map(|Reverse(timer)| timer)
     }
 }

@@ -11,7 +11,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(super) fn wind_up(&mut self) {
         let now = self.now();
         let halt = self.control.halt();
-        let late = if self.limit.holds() { Miss::NoConnection } else { Miss::NotReached };
+        let late = if self.limit.holds() { self.limit.miss() } else { Miss::NotReached };
         let why = if halt == Halt::SourceLost { Miss::SourceLost } else { late };
         if let Some(pending) = self.pacer.take_pending() {
             self.accounts.miss(pending.departure, why, now);
@@ -19,6 +19,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         // After a halt, what was not due yet was never offered.
         let until = if halt == Halt::No { Instant::FAR } else { now };
         self.accounts.counters.due = self.accounts.counters.offered;
+        self.accounts.counters.ramped = self.limit.ramped();
         let accounts = &mut self.accounts;
         self.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
         let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();

@@ -10,6 +10,7 @@
 //! p50, p90 and p99. A bound never makes a run INVALID: how long answers really lay unread is not known.
 
 use super::machine::Machine;
+use super::rate::{RAMP, waits_for_ramp};
 use super::{Conditions, Loop, at_least};
 use crate::criterion::CriterionId;
 use crate::series::{Histogram, Series};
@@ -108,11 +109,14 @@ pub(super) fn lateness(
             let figure = figure.max(gap.as_nanos() as f64);
             let limit = invalid_limit(printed, figure);
             let enough = late <= limit || own.count_between(limit as u64, u64::MAX) >= ENOUGH;
-            criterion(printed.lateness, late, figure, printed, conditions.load != Loop::Closed && enough)
-                .advise(|| {
-                    let words = printed.words;
-                    format!("requests leave so late that the {words} shows it: {}", machine.in_time())
-                })
+            // The plan wants it: net is without that wait, so it is no more than a doubt about the load.
+            let by_ramp = waits_for_ramp(totals, Series::OwnLateness);
+            let may_invalidate = conditions.load != Loop::Closed && enough && !by_ramp;
+            criterion(printed.lateness, late, figure, printed, may_invalidate).advise(|| {
+                let words = printed.words;
+                let advice = if by_ramp { RAMP.to_owned() } else { machine.in_time() };
+                format!("requests leave so late that the {words} shows it: {advice}")
+            })
         })
         .collect()
 }
@@ -141,7 +145,11 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
     let in_all = bounds.mean() * bounds.len() as f64;
     let is_most = |part: Picos| part.as_nanos() as f64 > in_all / 2.0;
     let waited = "requests may have waited in this machine for that long until they had left whole";
-    let (what, advice) = if is_most(totals.counters.held) {
+    let (what, advice) = if is_most(totals.counters.throttled) {
+        let advice =
+            "--throttle lets them lie, and may keep the target from sending; leave it out to know net";
+        ("responses lay unread in this machine for up to that long", advice.to_owned())
+    } else if is_most(totals.counters.held) {
         (
             waited,
             "Tare's own TCP sends at most ten segments, and no second request, before an acknowledgment arrives; \

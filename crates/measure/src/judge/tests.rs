@@ -52,7 +52,7 @@ fn health() -> HealthSummary {
     }
 }
 
-fn conditions() -> Conditions {
+pub(super) fn conditions() -> Conditions {
     Conditions {
         load: Loop::Open { gap: Some(Picos::from_millis(1)) },
         clock: None,
@@ -149,7 +149,7 @@ fn a_closed_loop_has_no_schedule_to_keep() {
     let (totals, health, mut conditions) = good();
     conditions.load = Loop::Closed;
     let verdict = judge(&totals, &health, &conditions);
-    let open_alone = [Id::DeparturesMade, Id::AchievedShare, Id::LatenessP999, Id::LatenessGap];
+    let open_alone = [Id::DeparturesMade, Id::AchievedShare, Id::RateKept, Id::LatenessP999, Id::LatenessGap];
     let names: Vec<_> = verdict.criteria().iter().map(|criterion| criterion.id).collect();
     assert_eq!(names, of_requests().filter(|id| !open_alone.contains(id)).collect::<Vec<_>>());
 }
