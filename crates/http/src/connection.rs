@@ -244,9 +244,20 @@ impl<P: Protocol> Connection<P> {
         match result {
             Ok(closed) if closed && self.stage != Stage::Closed => self.end(End::Shut, finished),
             Ok(_) => {}
+            // What broke was no handshake any more. With TLS 1.3 a target may end that when this end is through
+            // with it, for the certificate that this end has shown.
+            Err(cause) if self.stage == Stage::Open && (cause != Cause::TlsAlert || self.has_answers()) => {
+                self.end(End::Broken, finished);
+            }
             Err(cause) => self.fail(cause, finished),
         }
         took
+    }
+
+    /// Whether anything of a response has come on it.
+    fn has_answers(&self) -> bool {
+        let begun = |oldest: &Exchange| oldest.first_byte != Instant::FAR;
+        self.served() as usize > self.in_flight() || self.oldest().is_some_and(begun)
     }
 
     fn plain(&mut self, bytes: &[u8], now: Instant, rules: &RuleBook, finished: &mut Vec<Finished>) {

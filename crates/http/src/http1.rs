@@ -205,6 +205,10 @@ impl Protocol for Http1 {
             End::Shut | End::Cut => self.ended(finished),
             End::Reset => self.lost(self.cause_of_reset(), self.reader.is_inside(), false, finished),
         }
+            End::Broken => {
+                let cause = if self.reader.is_in_body() { Cause::BodyTls } else { Cause::FirstByteTls };
+                self.close(Some(cause), BROKEN, finished);
+            }
     }
 
     fn time_out(&mut self, cause: Option<Cause>, finished: &mut Vec<Finished>) -> Flow {

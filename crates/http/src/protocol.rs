@@ -47,6 +47,8 @@ pub enum End {
     /// Without TLS's own word: nobody knows whether what came is all (RFC 9112 §9.8).
     Cut,
     Reset,
+    /// TLS broke after its handshake.
+    Broken,
 }
 
 /// A set of exchanges on one connection, which the protocol keeps in a way of its own: HTTP/1 in a queue, since

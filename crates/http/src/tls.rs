@@ -100,7 +100,18 @@ impl Layer {
             self.session.read_tls(&mut bytes).map_err(|_| Cause::TlsProtocol)?;
             let state = match self.session.process_new_packets() {
                 Ok(state) => state,
-                Err(error) => return Err(self.failed(&error)),
+                Err(error) => {
+                    // What came before it is whole.
+                    let mut reader = self.session.reader();
+                    while let Ok(piece) = reader.fill_buf()
+                        && !piece.is_empty()
+                    {
+                        let count = piece.len();
+                        plain(piece);
+                        reader.consume(count);
+                    }
+                    return Err(self.failed(&error));
+                }
             };
             closed = state.peer_has_closed();
             let mut left = state.plaintext_bytes_to_read();

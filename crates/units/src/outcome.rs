@@ -67,10 +67,13 @@ keyed! {
         FirstByteReset = "first_byte.reset",
         FirstByteClosed = "first_byte.closed",
         FirstByteTimeout = "first_byte.timeout",
+        /// The TLS session broke, or was ended by an alert, after its handshake.
+        FirstByteTls = "first_byte.tls",
         BodyReset = "body.reset",
         /// The connection closed before the body was complete.
         BodyClosed = "body.closed",
         BodyTimeout = "body.timeout",
+        BodyTls = "body.tls",
         FramingHead = "framing.head",
         FramingHeadTooLarge = "framing.head_too_large",
         FramingLength = "framing.length",
@@ -235,8 +238,12 @@ impl Cause {
             | Self::TlsClosed
             | Self::TlsTimeout => CausePart::Tls,
             Self::SendReset | Self::SendTimeout => CausePart::Send,
-            Self::FirstByteReset | Self::FirstByteClosed | Self::FirstByteTimeout => CausePart::FirstByte,
-            Self::BodyReset | Self::BodyClosed | Self::BodyTimeout | Self::BodyTruncated => CausePart::Body,
+            Self::FirstByteReset | Self::FirstByteClosed | Self::FirstByteTimeout | Self::FirstByteTls => {
+                CausePart::FirstByte
+            }
+            Self::BodyReset | Self::BodyClosed | Self::BodyTimeout | Self::BodyTls | Self::BodyTruncated => {
+                CausePart::Body
+            }
             Self::FramingHead
             | Self::FramingHeadTooLarge
             | Self::FramingLength

@@ -5,6 +5,7 @@ use crate::protocol::Unserved;
 use crate::rules::Rules;
 use plan::{TlsPlan, TlsVersion};
 
+mod broken;
 mod pipeline;
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
