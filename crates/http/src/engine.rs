@@ -445,12 +445,12 @@ fn limits(plan: &Plan, arrivals: &Arrivals) -> Result<Limits, ScheduleError> {
     let (warmup, origin) = (plan.stop.warmup, Instant::EPOCH);
     let end = plan.stop.duration.map(|time| time + warmup);
     let Some(requests) = plan.stop.requests.filter(|_| !warmup.is_zero()) else {
-        return Ok(Limits { end, requests: plan.stop.requests });
+        return Ok(Limits { end, requests: plan.stop.requests, warmup });
     };
-    let before = Limits { end: Some(warmup), requests: None };
+    let before = Limits { end: Some(warmup), requests: None, warmup };
     let warming =
         schedule::share(arrivals, before, plan.seed, origin, Share::WHOLE)?.skip_before(Instant::FAR);
-    Ok(Limits { end, requests: Some(Count::new(requests.get().saturating_add(warming))) })
+    Ok(Limits { end, requests: Some(Count::new(requests.get().saturating_add(warming))), warmup })
 }
 
 /// Why a plan cannot go by the fast path.

@@ -186,6 +186,8 @@ impl Protocol for Http1 {
                     }
                 }
                 Err(error) => {
+                    // It was read for this request, whatever it is.
+                    exchange.bytes_in += input.len() as u64;
                     self.close(Some(error.cause()), BROKEN, finished);
                     return Flow::Over;
                 }
@@ -203,12 +205,12 @@ impl Protocol for Http1 {
                 self.close(Some(Cause::BodyTruncated), BROKEN, finished);
             }
             End::Shut | End::Cut => self.ended(finished),
-            End::Reset => self.lost(self.cause_of_reset(), self.reader.is_inside(), false, finished),
-        }
             End::Broken => {
                 let cause = if self.reader.is_in_body() { Cause::BodyTls } else { Cause::FirstByteTls };
                 self.close(Some(cause), BROKEN, finished);
             }
+            End::Reset => self.lost(self.cause_of_reset(), self.reader.is_inside(), false, finished),
+        }
     }
 
     fn time_out(&mut self, cause: Option<Cause>, finished: &mut Vec<Finished>) -> Flow {

@@ -94,10 +94,10 @@ pub trait Protocol: Default {
     fn wants_body(&self) -> bool;
     /// The next bytes of a streamed body; it ends with a piece that has none.
     fn stream(&mut self, piece: &[u8]);
-    /// Sends the body that waits for a 100 (Continue) without it.
-    fn release_body(&mut self);
     /// Whether a body waits for a 100 (Continue).
     fn is_holding(&self) -> bool;
+    /// Sends the body that waits for a 100 (Continue) without it.
+    fn release_body(&mut self);
     /// Sending has failed, by a reset or otherwise. What the target said before may still come.
     fn mute(&mut self, was_reset: bool);
     fn is_mute(&self) -> bool;

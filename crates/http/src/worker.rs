@@ -37,6 +37,7 @@ pub(crate) mod feed;
 pub(crate) mod full;
 pub(crate) mod gather;
 mod hold;
+mod launch;
 pub(crate) mod limit;
 mod open;
 pub(crate) mod pacer;
@@ -182,8 +183,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn report(&mut self, now: Instant) {
         self.accounts.counters.due = self.pacer.due_before(now, self.accounts.counters.offered);
-        self.accounts.tick(now);
         self.accounts.counters.ramped = self.limit.ramped();
+        self.accounts.tick(now);
     }
 
     /// Launches departures whose time has come, a bounded number of them and for a bounded time.

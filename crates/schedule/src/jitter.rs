@@ -14,6 +14,9 @@
 //! places, but no more than neighbours: x(n) ≤ d(n+1) ≤ x(n+2). In such a sequence the median of three *is*
 //! the n-th smallest (everything up to n − 2 is at most x(n) and x(n+1); everything from n + 2 is at least
 //! x(n−1) and x(n)), so the times are the same, only in order.
+//!
+//! No time moves over an end of the run or of its warm-up, so that each has as many as without jitter. That
+//! shortens ways, and so changes nothing of the above.
 
 use crate::curve::Curve;
 use crate::random::{Purpose, Random};
@@ -25,18 +28,26 @@ use units::{Fraction, Picos};
 struct Displacement {
     share: Fraction,
     random: Random,
+    ends: Ends,
 }
 
+/// Times that nothing moves over: where the warm-up and the run end.
+pub type Ends = [Picos; 2];
+
 impl Displacement {
-    fn new(share: Fraction, seed: u64) -> Self {
-        Self { share, random: Random::new(seed, Purpose::Jitter) }
+    fn new(share: Fraction, seed: u64, ends: Ends) -> Self {
+        Self { share, random: Random::new(seed, Purpose::Jitter), ends }
     }
 
     /// x(n), rounded towards d(n).
     fn moved(self, n: u64, previous: Picos, at: Picos, next: Picos) -> Picos {
         // Evenly from −2³¹ to 2³¹ − 1.
         let part = (self.random.at(n) >> 32) as u32 as i32;
-        if part < 0 { at - self.of(at - previous, part) } else { at + self.of(next - at, part) }
+        let moved = if part < 0 { at - self.of(at - previous, part) } else { at + self.of(next - at, part) };
+        self.ends.into_iter().fold(moved, |moved, end| match at < end {
+            true => moved.min(end - Picos::from_picos(1)),
+            false => moved.max(end),
+        })
     }
 
     /// share · |part| / 2³¹ of the gap.
@@ -64,8 +75,8 @@ pub struct Jitter<C> {
 }
 
 impl<C: Curve> Jitter<C> {
-    pub fn new(inner: C, share: Fraction, seed: u64) -> Self {
-        Self { inner, displacement: Displacement::new(share, seed) }
+    pub fn new(inner: C, share: Fraction, seed: u64, ends: Ends) -> Self {
+        Self { inner, displacement: Displacement::new(share, seed, ends) }
     }
 
     /// x(n). The first cannot go back, the last cannot go on.
@@ -108,8 +119,8 @@ pub struct Moved<I> {
 }
 
 impl<I: Iterator<Item = Offset>> Moved<I> {
-    pub fn new(inner: I, share: Fraction, seed: u64) -> Self {
-        let displacement = Displacement::new(share, seed);
+    pub fn new(inner: I, share: Fraction, seed: u64, ends: Ends) -> Self {
+        let displacement = Displacement::new(share, seed, ends);
         Self { inner, displacement, n: 0, previous: Picos::ZERO, ahead: None }
     }
 }
@@ -177,10 +188,11 @@ mod tests {
     use units::Rate;
 
     const GAP: u64 = 1_000_000_000;
+    const ENDLESS: Ends = [Picos::ZERO, Picos::MAX];
 
     fn jittered(percent: u32, seed: u64) -> Jitter<Constant> {
         let share = Fraction::from_millionths(percent * 10_000).unwrap();
-        Jitter::new(Constant(Rate::per_second(1_000).unwrap()), share, seed)
+        Jitter::new(Constant(Rate::per_second(1_000).unwrap()), share, seed, ENDLESS)
     }
 
     #[test]
@@ -226,16 +238,30 @@ mod tests {
             let curve = jittered(percent, 4);
             let share = curve.displacement.share;
             let plain = (0..1_000).map(|n| Ok(curve.inner.due(n)));
-            let drawn = Ordered::new(Moved::new(plain, share, 4)).map(Result::unwrap);
+            let drawn = Ordered::new(Moved::new(plain, share, 4, ENDLESS)).map(Result::unwrap);
             // The last two differ, as the drawn one ends there.
             assert!(drawn.take(998).eq((0..998).map(|n| curve.due(n))), "{percent} %");
         }
     }
 
     #[test]
+    fn nothing_moves_into_the_run_or_out_of_it() {
+        let rate = Rate::per_second(500).unwrap();
+        for (percent, seed) in
+            [10, 50, 100].into_iter().flat_map(|percent| (0..200).map(move |n| (percent, n)))
+        {
+            let share = Fraction::from_millionths(percent * 10_000).unwrap();
+            let ends = [Picos::from_millis(500), Picos::from_secs(1)];
+            let jitter = Jitter::new(Constant(rate), share, seed, ends);
+            let counts = ends.map(|end| crate::curve::count_before(&jitter, end));
+            assert_eq!(counts, [250, 500], "{percent} %, seed {seed}");
+        }
+    }
+
+    #[test]
     fn a_failure_comes_in_its_turn() {
         let failing = [Ok(Picos::from_secs(1)), Err(crate::ScheduleError::NoStages)].into_iter();
-        let mut drawn = Ordered::new(Moved::new(failing, Fraction::ONE, 0));
+        let mut drawn = Ordered::new(Moved::new(failing, Fraction::ONE, 0, ENDLESS));
         assert!(drawn.next().unwrap().is_ok());
         assert!(drawn.next().unwrap().is_err());
         assert!(drawn.next().is_none());
@@ -250,7 +276,7 @@ mod tests {
         //     gap=(d(n)-d(n-1) if n else 0) if p<0 else d(n+1)-d(n)
         //     off=gap*100000*abs(p)//(10**6<<31); print(d(n)-off if p<0 else d(n)+off)
         let constant = Constant("1000".parse().unwrap());
-        let jitter = Jitter::new(constant, Fraction::from_millionths(100_000).unwrap(), 42);
+        let jitter = Jitter::new(constant, Fraction::from_millionths(100_000).unwrap(), 42, ENDLESS);
         let due = [0, 1, 2, 3, 4, 5].map(|n| jitter.due(n).as_picos());
         assert_eq!(
             due,

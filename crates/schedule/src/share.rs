@@ -4,7 +4,7 @@ use crate::burst::Burst;
 use crate::constant::Constant;
 use crate::curve::{Curve, Indexed};
 use crate::drawn::Drawn;
-use crate::jitter::{Jitter, Moved, Ordered};
+use crate::jitter::{Ends, Jitter, Moved, Ordered};
 use crate::poisson::Poisson;
 use crate::recorded::RecordedTimes;
 use crate::sine::Sine;
@@ -45,6 +45,8 @@ pub struct Limits {
     pub end: Option<Picos>,
     /// No more departures than this.
     pub requests: Option<Count>,
+    /// Where the warm-up ends: jitter moves nothing into it or out of it, nor over `end`.
+    pub warmup: Picos,
 }
 
 /// One share of what `load` asks for, with the first departures due at or after `origin`.
@@ -55,7 +57,7 @@ pub struct Limits {
 ///
 /// let shape = plan::Shape::Constant(Rate::per_second(400).unwrap());
 /// let load = plan::Arrivals { shape, jitter: Fraction::ZERO };
-/// let limits = Limits { end: Some(Picos::from_secs(1)), requests: None };
+/// let limits = Limits { end: Some(Picos::from_secs(1)), ..Limits::default() };
 /// let mut second_of_two = share(&load, limits, 0, Instant::EPOCH, Share::new(1, 2).unwrap()).unwrap();
 /// let first = second_of_two.next().unwrap();
 /// assert_eq!((first.seq, first.due.since_epoch()), (1, Picos::from_micros(2_500)));
@@ -72,6 +74,7 @@ pub fn share(
         // Nothing is due at `Instant::FAR`: that means never.
         end: limits.end.unwrap_or(Picos::MAX).min(Instant::FAR.since(origin)),
         requests: limits.requests.map_or(u64::MAX, Count::get),
+        warmup: limits.warmup,
         jitter: load.jitter,
         seed,
         origin,
@@ -116,6 +119,7 @@ pub fn curve(shape: &Shape, seed: u64) -> Result<Box<dyn Curve>, ScheduleError> 
 struct Cut {
     end: Picos,
     requests: u64,
+    warmup: Picos,
     jitter: Fraction,
     seed: u64,
     origin: Instant,
@@ -123,11 +127,15 @@ struct Cut {
 }
 
 impl Cut {
+    fn ends(&self) -> Ends {
+        [self.warmup, self.end]
+    }
+
     fn curve<C: Curve + 'static>(self, curve: C) -> Box<dyn Schedule> {
         if self.jitter == Fraction::ZERO {
             return self.indexed(curve);
         }
-        let jittered = Jitter::new(curve, self.jitter, self.seed);
+        let jittered = Jitter::new(curve, self.jitter, self.seed, self.ends());
         self.indexed(jittered)
     }
 
@@ -144,7 +152,7 @@ impl Cut {
         if self.jitter == Fraction::ZERO {
             return Ok(self.indexed(Burst { starts, size: size.get() }));
         }
-        let starts = Jitter::new(starts, self.jitter, self.seed);
+        let starts = Jitter::new(starts, self.jitter, self.seed, self.ends());
         Ok(self.indexed(Burst { starts, size: size.get() }))
     }
 
@@ -159,7 +167,7 @@ impl Cut {
         if self.jitter == Fraction::ZERO {
             return self.streamed(offsets);
         }
-        let jittered = Ordered::new(Moved::new(offsets, self.jitter, self.seed));
+        let jittered = Ordered::new(Moved::new(offsets, self.jitter, self.seed, self.ends()));
         self.streamed(jittered)
     }
 

@@ -46,8 +46,8 @@ Output:
 
 Options may be shortened, as in http_load: -p 5 -s 10. Figures go to standard output, in
 http_load's format. The verdict on them goes to standard error, and into the exit status:
-  0 valid; 2 bad input, nothing sent; 4 INVALID: the generator was the limit; 5 target unreachable;
-  130 interrupted
+  0 valid; 1 the figures could not be printed; 2 bad input, nothing sent; 4 INVALID: the generator was the
+  limit; 5 target unreachable; 130 interrupted
 
 Example:
   http_load -rate 400 -seconds 10 urls.txt
@@ -67,6 +67,9 @@ pub struct HttpLoadWords {
 
 /// http_load's file is looked through for `https` up to here, so that a huge file delays nothing.
 const LOOKED_THROUGH: u64 = 1 << 20;
+
+/// What could not be written to standard output is lost, and the load was sent all the same.
+const NOT_PRINTED: u8 = 1;
 
 /// Runs with the words after the program's name, which is what messages begin with.
 pub fn main(program: &str, words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -118,9 +121,17 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
     if !warned && !finished.result.tls_ns.is_empty() {
         warn_of_certificates(program);
     }
-    print_all(&figures(args, &finished)).map_err(Failure::into_error)?;
+    let printed = print_all(&figures(args, &finished)).map_err(Failure::into_error);
     eprint!("{}", report::http_load_doubts(program, &finished.result, own_words));
-    Ok(ExitCode::from(finished.status.code()))
+    let status = finished.status.code();
+    // Not 2, which says that nothing was sent.
+    Ok(ExitCode::from(match printed {
+        Err(error) => {
+            eprintln!("{program}: {}", said_once(&error));
+            if status == 0 { NOT_PRINTED } else { status }
+        }
+        Ok(()) => status,
+    }))
 }
 
 /// http_load verified no certificate, and what was tested with it often has none that would do.

@@ -192,7 +192,7 @@ mod tests {
     fn each_second() -> Box<dyn Schedule> {
         let shape = plan::Shape::Constant(units::Rate::per_second(1).unwrap());
         let arrivals = plan::Arrivals { shape, jitter: units::Fraction::ZERO };
-        let limits = schedule::Limits { end: Some(Picos::from_secs(10)), requests: None };
+        let limits = schedule::Limits { end: Some(Picos::from_secs(10)), ..schedule::Limits::default() };
         schedule::share(&arrivals, limits, 0, at(0), schedule::Share::WHOLE).unwrap()
     }
 

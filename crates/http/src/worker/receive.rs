@@ -75,6 +75,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             }
         }
         let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
+        let holds = place.connection.is_holding();
         let bytes = self.sockets.bytes(chunk.length);
         let took = place.connection.received(bytes, now, self.composer.rules(), &mut self.finished);
         let steps = prepares || (holds && place.connection.has_released());
@@ -84,7 +85,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
             {
                 reading.unread_bound += delay.crowded;
             }
-        let holds = place.connection.is_holding();
             self.charge(delay);
         }
         self.record_phase(slot, took, now);

@@ -13,3 +13,17 @@ fn a_rate_that_uses_up_the_ports_ends_in_time() {
     let seconds = ran.numbers(" max parallel")[3];
     assert!((0.9..4.0).contains(&seconds), "{}{}", ran.out, ran.err);
 }
+
+/// 2 would say that nothing was sent.
+#[test]
+fn figures_that_cannot_be_printed_are_no_bad_input() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let (_folder, urls) = file_of(&[target.url()]);
+    let program =
+        format!("'{}' http_load -parallel 1 -fetches 3 '{}' > /dev/full", binary().display(), urls.display());
+    let ran = finish(start(Path::new("sh"), &["-c", &program]), Instant::now());
+    assert!(matches!(ran.status, 1 | 4), "status {}: {}", ran.status, ran.err);
+    assert!(ran.err.contains("cannot write to standard output"), "{}", ran.err);
+    assert_eq!(target.truth().int("requests"), 3);
+}

@@ -1,4 +1,4 @@
-//! A TLS session that breaks after its handshake.
+//! A TLS session that breaks after its handshake, and responses that are no HTTP.
 
 use super::*;
 use std::io::Write;
@@ -19,5 +19,17 @@ fn a_record_that_breaks_the_session_is_no_failure_of_the_handshake() {
         assert!(!expected.is_before_a_request());
         assert!(connection.take_problem().is_some(), "TLS has words for it");
         assert_eq!(connection.stage(), Stage::Closed);
+    }
+}
+
+#[test]
+fn a_response_that_is_no_http_was_read_all_the_same() {
+    let heads = ["HTTP/1.1 200 OK\r\nContent-Length: +5", "HTTP/2.0 200 OK", "HTTP/1.1 99 OK", "hello"];
+    for bytes in heads.map(|head| format!("{head}\r\n\r\nhello")) {
+        let mut connection = open();
+        begin(&mut connection, 0);
+        let finished = receive(&mut connection, bytes.as_bytes(), at(5));
+        assert!(finished[0].result.is_err(), "{bytes:?}");
+        assert_eq!(finished[0].exchange.bytes_in, bytes.len() as u64, "{bytes:?}");
     }
 }
