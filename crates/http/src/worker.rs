@@ -23,7 +23,8 @@
 //! What the loop of the fast path books as well is in `books`.
 //!
 //! A departure goes through `launch`, `open` and `send`; an answer through `receive` and `settle`, and `again`
-//! if its request is sent once more; a body that waits for a 100 (Continue), through `hold`. `deadlines` ends what takes too long, `wind_up` all that is left.
+//! if its request is sent once more; a body that waits for a 100 (Continue), through `hold`. `deadlines` ends
+//! what takes too long, `wind_up` all that is left.
 
 pub(crate) mod accounts;
 mod again;

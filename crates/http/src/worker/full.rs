@@ -1,5 +1,5 @@
-//! When departures were held back because all connections that the plan allows were busy. Where connections open
-//! on a ramp, the rest of what they waited was the ramp's.
+//! When departures were held back because all connections that the plan allows were busy. Where connections
+//! open on a ramp, the rest of what they waited was the ramp's.
 //!
 //! ```text
 //! due ──── all busy ────┬──── the ramp ────┬── all busy ──► leaves

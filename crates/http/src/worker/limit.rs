@@ -1,9 +1,9 @@
 //! The plan's limits on connections: how many may be open at the same time, and how quickly they open.
 //!
 //! A departure that finds neither an idle connection nor room for a new one is held back. How long it was held
-//! back by the number of connections, and not by the generator, decides what counts as the generator's lateness,
-//! so the limit remembers since when the last place has been free. That connections open slowly is the
-//! generator's doing, though the plan wants it: the target could have had them.
+//! back by the number of connections, and not by the generator, decides what counts as the generator's
+//! lateness, so the limit remembers since when the last place has been free. That connections open slowly is
+//! the generator's doing, though the plan wants it: the target could have had them.
 
 use units::{Instant, Miss, Picos};
 
@@ -109,8 +109,8 @@ impl Limit {
     pub(crate) fn has_held(&self, due: Instant) -> bool {
         self.holds || self.held_until >= due
     }
-    /// A request leaves on a connection that it could have had since `since`: for how long it waited because all
-    /// that the plan allows were busy.
+    /// A request leaves on a connection that it could have had since `since`: for how long it waited because
+    /// all that the plan allows were busy.
     pub(crate) fn blocked(&mut self, due: Instant, since: Instant, now: Instant) -> Picos {
         let held = self.has_held(due);
         self.release(now);

@@ -1,5 +1,5 @@
-//! Whether requests left at the rate that was asked for, and whether the plan's own ramp of connections kept them
-//! from it. docs/verdict.md has the limits.
+//! Whether requests left at the rate that was asked for, and whether the plan's own ramp of connections kept
+//! them from it. docs/verdict.md has the limits.
 
 use super::machine::Machine;
 use crate::criterion::CriterionId;
