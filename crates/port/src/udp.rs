@@ -245,7 +245,11 @@ impl Udp {
                     return Ok(());
                 }
                 libc::EINTR => {}
-                libc::ECONNREFUSED => _ = self.hear(),
+                libc::ECONNREFUSED => {
+                    if self.hear().entries == 0 {
+                        self.counters.drop(DropPlace::Peer, 1);
+                    }
+                }
                 libc::EIO | libc::EINVAL | libc::EOPNOTSUPP if self.outgoing.cut_no_more() => {}
                 libc::EMSGSIZE => self.lose(DropPlace::TransmitTooLong),
                 libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN => {
@@ -270,8 +274,11 @@ impl Udp {
         was
     }
 
-    /// What the kernel says of datagrams that it had taken.
+    /// What the kernel says of datagrams that it had taken. Where somebody has them stamped, the queue is theirs.
     fn hear(&mut self) -> Said {
+        if value(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING).is_ok_and(|flags| flags != 0) {
+            return Said::default();
+        }
         let said = errors::read(self.socket.as_fd(), self.own);
         self.counters.drop(DropPlace::Peer, said.refused);
         self.take_back(said.stranded);

@@ -46,9 +46,14 @@ impl ErrorQueue {
     /// The kernel refuses.
     pub fn open(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let socket = socket.try_clone_to_owned()?;
-        set(&socket, libc::SO_RCVBUFFORCE, ROOM).or_else(|_| set(&socket, libc::SO_RCVBUF, ROOM))?;
+        let room = |option| set(&socket, (libc::SOL_SOCKET, option), ROOM);
+        room(libc::SO_RCVBUFFORCE).or_else(|_| room(libc::SO_RCVBUF))?;
+        // The network's errors would take the room of stamps. No socket has both options.
+        for of_kind in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {
+            let _ = set(&socket, of_kind, 0);
+        }
         let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-        set(&socket, libc::SO_TIMESTAMPING, flags as i32)?;
+        set(&socket, (libc::SOL_SOCKET, libc::SO_TIMESTAMPING), flags as i32)?;
         // SAFETY: `mmsghdr` is plain integers and pointers; all zeroes is a value of it.
         let header = || unsafe { std::mem::zeroed::<libc::mmsghdr>() };
         let empty = || libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -121,10 +126,10 @@ fn stamp(mut control: &[u8]) -> Option<u64> {
     None
 }
 
-fn set(socket: &OwnedFd, option: i32, value: i32) -> io::Result<()> {
+fn set(socket: &OwnedFd, (level, option): (i32, i32), value: i32) -> io::Result<()> {
     let (pointer, length) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
     // SAFETY: an integer of this length, which the kernel copies before it returns.
-    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, pointer, length) };
+    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, length) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
