@@ -7,6 +7,7 @@
 //! ```
 
 use crate::frames_engine::{self, carry_out};
+use crate::interrupt;
 use crate::load::Finished;
 use crate::options::Options;
 use crate::status::{Failure, Status};
@@ -34,7 +35,6 @@ use plan::packets::{Command, PacketPlan};
 use port::Address;
 use port::pcap::Rotation;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A plan of frames in which nothing is wrong but what only files and ports know.
 pub struct Ready {
@@ -354,8 +354,7 @@ fn setup(plan: &BetweenPlan, rules: Option<Rules>, signal: Option<Signal>) -> Fo
 /// Set at SIGHUP; where it cannot be had, the other ways to reload remain.
 fn hang_up() -> Option<Signal> {
     let signal = Signal::default();
-    let registered = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&signal));
-    registered.is_ok().then_some(signal)
+    interrupt::take_hang_up(&signal).then_some(signal)
 }
 
 fn speed_plan(plan: &TablePlan, rules: Option<Rules>) -> SpeedPlan {

@@ -295,7 +295,8 @@ fn rules_are_read_again_at_a_signal_and_at_a_word() {
     assert!(refused.code == Some(2) && refused.stderr.contains("rules.txt:2"), "{refused}");
     std::fs::write(&rules, "drop all\ndefault pass\n").unwrap();
     running.process.signal(rustix::process::Signal::HUP);
-    let run = running.finish_unchecked();
+    let run = running.finish();
+    assert!(!run.result["labels"].to_string().contains("interrupted"), "it goes on: {run}");
     let changes = run.at("/packets/changes").as_array().cloned().unwrap_or_default();
     let told: Vec<_> = changes.iter().map(|change| (change["to"].as_str(), change["by"].as_str())).collect();
     assert_eq!(told, [(Some("2"), Some("ctl")), (Some("1"), Some("signal"))], "{run}");
