@@ -274,7 +274,7 @@ impl Udp {
         was
     }
 
-    /// What the kernel says of datagrams that it had taken. Where somebody has them stamped, the queue is theirs.
+    /// What the kernel says of datagrams that it had taken. Where somebody has them stamped, it says so to them.
     fn hear(&mut self) -> Said {
         if value(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING).is_ok_and(|flags| flags != 0) {
             return Said::default();
