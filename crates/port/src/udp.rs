@@ -274,7 +274,7 @@ impl Udp {
         was
     }
 
-    /// What the kernel says of datagrams that it had taken. Where somebody has them stamped, it says so to them.
+    /// What the kernel says of datagrams that it had taken: nothing where somebody else has them stamped.
     fn hear(&mut self) -> Said {
         if value(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING).is_ok_and(|flags| flags != 0) {
             return Said::default();
