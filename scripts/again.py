@@ -3,9 +3,9 @@
 
     again.py LOG      LOG: what `cargo test` said, with its lines "Running …"
 
-A test that looks at time can fail because of what else the machine did. Whoever waits for an answer wants to know which it was: a test
-that passes TWICE now is counted for itself and named, and every other one has failed. More than MOST failures are no accident, and
-nothing runs again. The last line is `second try: N`, the tests that passed; the exit status is 0 if those are all that had failed.
+A test that looks at time can fail because of what else the machine did. A test that passes TWICE now is counted
+for itself and named; every other one has failed. More than MOST failures are no accident, and nothing runs again.
+The last line is `second try: N`, the tests that passed; the exit status is 0 if those are all that had failed.
 """
 
 import json
@@ -21,7 +21,7 @@ LIMIT_S = 300
 
 
 def failed(log):
-    """The executables, in order, each with the names of the tests that failed; None for one that did not say which."""
+    """Executables, each with the names of its tests that failed; None for one that did not say which."""
     running, found = None, {}
     for line in log.read_text(errors="replace").splitlines():
         if at := re.match(r"\s+Running .*\(\S*?/deps/([\w-]+)\)$", line):
@@ -48,8 +48,9 @@ def passes(made, name):
     folder = pathlib.Path(made["manifest_path"]).parent
     command = [made["executable"], "--exact", name]
     environment = {**os.environ, "CARGO_MANIFEST_DIR": str(folder)}
+    how = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": LIMIT_S}
     try:
-        run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+        run = subprocess.run(command, **how)
     except subprocess.TimeoutExpired:
         print(f"{name}: not ended after {LIMIT_S} s")
         return False
@@ -66,16 +67,18 @@ def main():
     if not count:
         print("second try: 0")
         return 1
-    print(f"\n     Running what failed once more, alone: {', '.join(sum(found.values(), []))}\n")
+    names = ", ".join(sum(found.values(), []))
+    print(f"\n     Running what failed once more, alone: {names}\n")
     passed = 0
     if count > MOST or None in found:
-        print(f"not done: {count} failures are no accident" if count > MOST else "not done: a test program crashed")
+        why = f"{count} failures are no accident" if count > MOST else "a test program crashed"
+        print(f"not done: {why}")
     else:
         made = packages()
         for executable, names in found.items():
             for name in names:
                 if executable in made and all(passes(made[executable], name) for _ in range(TIMES)):
-                    print(f"SECOND TRY: {name} failed beside others, and passed {TIMES} times alone: see what it said above")
+                    print(f"SECOND TRY: {name} failed beside others, and passed {TIMES} times alone")
                     passed += 1
     print(f"second try: {passed}")
     return int(passed < count)
