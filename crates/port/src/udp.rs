@@ -48,7 +48,7 @@ struct Udp {
     own: IpAddr,
     /// The kernel had no room for the datagram that is pending.
     is_crammed: bool,
-    /// Datagrams that the kernel still held after a flush, counted as lost.
+    /// Datagrams that the kernel still held after a flush, counted as lost; it may tell of them later.
     held: u64,
 }
 
@@ -281,7 +281,10 @@ impl Udp {
         }
         let said = errors::read(self.socket.as_fd(), self.own);
         self.counters.drop(DropPlace::Peer, said.refused);
-        self.take_back(said.stranded);
+        // Those that a flush has given up are counted.
+        let known = said.stranded.min(self.held);
+        self.held -= known;
+        self.take_back(said.stranded - known);
         said
     }
 

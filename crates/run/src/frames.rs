@@ -300,7 +300,9 @@ fn between(
     heeds_signals: bool,
     clock: HostClock,
 ) -> Result<Box<dyn Job>, Failure> {
-    let setup = setup(plan, rules, heeds_signals.then(hang_up).flatten());
+    // Without rules there is nothing to read again, and the end of the terminal ends the run.
+    let signal = if heeds_signals && rules.is_some() { hang_up() } else { None };
+    let setup = setup(plan, rules, signal);
     if let (true, Some(output)) = (plan.xdp, &plan.output) {
         let job = KernelForward::open(&plan.input, output, setup, clock).map_err(Failure::wrong)?;
         return Ok(Box::new(job));

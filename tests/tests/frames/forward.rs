@@ -278,6 +278,18 @@ fn nothing_gets_past_a_rule_by_what_is_put_around_it() {
 }
 
 #[test]
+fn without_rules_the_end_of_the_terminal_ends_the_run() {
+    let _beside = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let running = Tare::packets(&format!("forward mem:a mem:b -t 30 --out {}", out.display())).start();
+    wait_until("the socket", || out.join("control.sock").exists());
+    running.process.signal(rustix::process::Signal::HUP);
+    let run = running.finish_unchecked();
+    assert!(run.code == Some(130) && run.result["labels"].to_string().contains("interrupted"), "{run}");
+}
+
+#[test]
 fn rules_are_read_again_at_a_signal_and_at_a_word() {
     let _beside = beside_others();
     let folder = tempfile::tempdir().unwrap();
