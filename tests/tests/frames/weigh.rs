@@ -374,6 +374,7 @@ fn the_weighings_of_two_machines_stand_on_one_page() {
         (format!("{} x={}", kept("one"), kept("two")), "expected NAME=FOLDER"),
         (format!("a={} a={}", kept("one"), kept("two")), "names two weighings"),
         (format!("a={} b={}", kept("one"), kept("none")), "'b="),
+        (format!("a={0} b={0}/weigh.json", kept("one")), "this weighing is given twice"),
         (format!("a={0} b={1} --out {0}", kept("one"), kept("two")), "name another folder"),
         (format!("a={} b={} --out /proc/none", kept("one"), kept("two")), "--out /proc/none: "),
     ] {

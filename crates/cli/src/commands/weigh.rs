@@ -211,9 +211,15 @@ fn join(args: &WeighJoinArgs) -> Result<Status, Failure> {
     {
         return Err(Failure::wrong(anyhow!("'{name}' names two weighings; give each a name of its own")));
     }
+    let inputs: Vec<&Path> =
+        args.weighings.iter().filter_map(|word| Some(Path::new(word.split_once('=')?.1))).collect();
+    let file = |path: &Path| if path.is_dir() { path.join("weigh.json") } else { path.to_path_buf() };
+    let places: Vec<_> = inputs.iter().map(|path| file(path).canonicalize().ok()).collect();
+    if let Some(at) = (1..places.len()).find(|at| places[..*at].contains(&places[*at])) {
+        return Err(Failure::wrong(anyhow!("'{}': this weighing is given twice", args.weighings[at])));
+    }
     if let Some(out) = args.output.out.as_deref() {
-        let inputs = args.weighings.iter().filter_map(|word| Some(Path::new(word.split_once('=')?.1)));
-        let can = weighing::can_join_into(out, &inputs.collect::<Vec<_>>());
+        let can = weighing::can_join_into(out, &inputs);
         can.map_err(|problem| Failure::wrong(anyhow!("--out {}: {problem}", out.display())))?;
     }
     args.output.is_writable()?;
