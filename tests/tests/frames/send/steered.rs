@@ -185,6 +185,22 @@ fn fields_of_several_streams_change_together_at_one_frame() {
 }
 
 #[test]
+fn frames_that_grow_by_longer_headers_have_a_row_that_says_so() {
+    let _guard = beside_others();
+    let folder = scratch();
+    let out = folder.path().join("run");
+    let load = format!("send mem:a --receive mem:a --sign --rate 1k -t 2 --out {}", out.display());
+    let running = Tare::packets(&load).start();
+    wait_until("the socket", || out.join("control.sock").exists());
+    let set = Tare::new(&format!("ctl {} set proto=tcp", out.display())).run();
+    assert_eq!(set.stdout.trim(), "proto tcp, size 76", "{set}");
+    let run = running.finish();
+    let changes = run.at("/packets/changes").as_array().cloned().unwrap_or_default();
+    let told: Vec<_> = changes.iter().map(|one| (one["what"].as_str(), one["to"].as_str())).collect();
+    assert_eq!(told, [(Some("proto"), Some("tcp")), (Some("size"), Some("76"))], "{run}");
+}
+
+#[test]
 fn fields_change_also_as_fast_as_it_goes_and_some_ports_refuse() {
     let _guard = beside_others();
     let bed = TestBed::pair();

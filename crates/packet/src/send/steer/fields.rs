@@ -68,9 +68,16 @@ impl Steering {
         let spec = made.as_ref().map(|(made, _)| &made.spec).or(state.made.as_ref().map(|made| &made.spec));
         let rates = rates.iter().map(|order| self.rates(&state, order, template, spec));
         let rates: Vec<Rates> = rates.collect::<Result<Vec<_>, String>>()?;
+        // Headers that are longer make frames longer that had no more room.
+        let grown = made
+            .as_ref()
+            .map(|(_, template)| words::sizes(template))
+            .filter(|size| *size != state.size && fields.iter().all(|order| order.key != "size"));
+        let grown = grown.map(|to| Told { what: "size".to_owned(), from: state.size.clone(), to });
         // Nothing can be wrong from here on but that there were too many changes.
-        control.room_for(orders.len())?;
-        let told: Vec<Told> = fields.iter().map(|order| self.told(&state, order)).collect();
+        control.room_for(orders.len() + usize::from(grown.is_some()))?;
+        let told = fields.iter().map(|order| self.told(&state, order)).chain(grown);
+        let told: Vec<Told> = told.collect();
         let look = made.as_ref().map(|(_, template)| Action::Look(self.prepared.keep(template.clone())));
         let actions: Vec<Action> =
             look.into_iter().chain(rates.iter().flat_map(|rates| rates.actions.clone())).collect();
