@@ -127,10 +127,10 @@ HEAD = """# TCP past the kernel
 
 <!-- Made from spec/tcp.toml by spec/tcp.py; changes belong there. -->
 
-`crates/tcp` is the client's TCP that runs use instead of the kernel's: one pure function without clock, I/O or
-allocation, whose interface the crate's documentation explains. `spec/tcp.toml` specifies its events, fields and
+`crates/tcp` is the TCP client that runs use instead of the kernel's: one pure function without clock, I/O or
+allocation. The crate's documentation explains its interface. `spec/tcp.toml` specifies its events, fields and
 transitions. This page, the crate's constants and the test vectors (`spec/tcp.py --vectors`) are made from that
-file.
+file. The *owner* is the code that calls this function.
 
 ## States
 
@@ -146,7 +146,7 @@ file.
          ▼                                          ▼                                 ▼
      FIN_WAIT_2 ─────── FIN / owe ACK ───────► TIME_WAIT ─── 1 s / quarantine ───►  CLOSED
 
-     From every state to CLOSED: an exact RST, abort, or the end of patience (TIME_WAIT: of its time).
+     From every state to CLOSED: an exact RST, abort, or the owner's time limit (TIME_WAIT: its end).
      From SYN_SENT also: RST+ACK (refused), close, a hard ICMP error.
 ```
 
@@ -161,41 +161,42 @@ PROSE = """
 failed or cut off. By default one segment is in flight; the next waits for its ACK. As one segment never exceeds
 the loss window of RFC 5681, there is no congestion window.
 
-**Bursts.** A path may allow several full segments in flight (`burst`). A later segment leaves only if it is
-full or ends the request, and fits the peer's window. Timer and round-trip time are those of the first segment
-in flight. After a timeout or the third duplicate ACK, that segment is sent again. Then each ACK releases one
-segment until all that was in flight is acknowledged, and bursts resume. A burst that the path cannot carry is
-lost again and again.
+**Bursts.** A path may allow several full segments in flight (`burst`). A later segment leaves only if it fits
+the peer's window, and is full or ends the request. Timer and round-trip time are those of the first segment in
+flight. After a timeout or the third duplicate ACK, that segment is sent again. Then each ACK releases one
+segment until everything that was in flight is acknowledged, and bursts resume. A burst that the path cannot
+carry is lost every time.
 
-**Responses** are not stored. Bytes beyond a hole are announced at once, and kept as an interval: one in the
-record, up to 31 more with the owner. Bytes beyond further holes are dropped and counted, and the peer sends
-them again. SACK blocks name the intervals, the last changed first: four, or three with timestamps.
+**Responses** are not stored. Bytes beyond a hole are reported to the peer at once, and kept as an interval: one
+in the record, up to 31 more with the owner. Bytes beyond further holes are dropped and counted, and the peer
+sends them again. SACK blocks list the intervals, the newest first: four, or three with timestamps.
 
-**The receive window** closes only while the owner can take nothing: the next ACK announces zero. Bytes already
-in flight are still taken, because dropping them would cost the peer a timeout. A probe of the closed window is
-acknowledged, not taken. An ACK reopens the window at once.
+**The receive window** closes only while the owner can accept no data: the next ACK advertises zero. Bytes
+already in flight are still accepted, because dropping them would cost the peer a timeout. A probe of the closed
+window is acknowledged, but its data is not accepted. An ACK reopens the window at once.
 
 **ACKs** are sent once per batch of segments, or with a request. A hole, a filled hole, the second full segment,
-FIN and repeated data need an ACK in this batch. So does, on a path that is `quick`, all text of the first
-response, because servers with Nagle's algorithm wait for it. Other ACKs wait for 40 ms, or 1 ms once the
+FIN and repeated data need an ACK in this batch. So does all text of the first response on a path that is
+`quick`, because servers with Nagle's algorithm wait for it. Other ACKs wait for 40 ms, or 1 ms once the
 response is complete.
 
-**Timeouts** are Linux's: 1 s for the SYN, then SRTT + max(200 ms, 4 RTTVAR), doubled for each retransmission up
-to 120 s. Round-trip times are measured on segments that were sent once (Karn). The third retransmission is
-reported (R1). The owner's patience, set with each call, ends the connection (R2).
+**Timeouts** are those of Linux: 1 s for the SYN, then SRTT + max(200 ms, 4 RTTVAR), doubled for each
+retransmission up to 120 s. Round-trip times are measured on segments that were sent once (Karn). The third
+retransmission is reported (R1). Each call of the owner sets the time after which the connection ends (R2).
 
 **The peer's window** must have room for a full segment, the end of the request, or half of the largest window
-so far. Otherwise the persist timer starts, and then sends what fits, at least one byte.
+so far. Otherwise the persist timer starts. When it expires, what fits is sent, at least one byte.
 
-**Attacks and mistakes** (RFC 5961): an RST must have exactly the next number. A near miss, a SYN, and an ACK of
-data never sent get a challenge ACK, at most one in 500 ms. Repeated data is always acknowledged. An ICMP
-message must quote a number in flight.
+**Attacks and mistakes** (RFC 5961): an RST must have exactly the next sequence number. A near miss, a SYN, and
+an ACK of data never sent get a challenge ACK, at most one in 500 ms. Repeated data is always acknowledged. An
+ICMP message must quote a sequence number in flight.
 
 **Limits.** An MSS option below 48 counts as 48, and ICMP cannot lower the MSS below 512, as in Linux. The
-greatest window scale is 14. The peer has 60 s for its part of closing.
+greatest window scale is 14. The peer has 60 s to close its side.
 
-**Reuse of ports.** A reopened record starts above the numbers of its last connection, so a target in TIME_WAIT
-accepts the SYN. After TIME_WAIT a record is free; its port stays in quarantine for the time in the notice.
+**Reuse of ports.** A reopened record starts above the sequence numbers of its last connection, so a target in
+TIME_WAIT accepts the SYN. After TIME_WAIT a record is free; its port stays in quarantine for the time in the
+notice.
 
 ## Where it deviates
 
@@ -205,7 +206,7 @@ From RFC 9293:
   generator needs its ports.
 - The bare SYN of a simultaneous open is dropped, and urgent data is read in line.
 - Hard ICMP errors end only the handshake (RFC 5927), as in Linux.
-- An ACK or RST stands at SND.NXT or at the end of the window, whichever comes first, as in Linux.
+- An ACK or RST has the sequence number SND.NXT or the end of the window, whichever comes first, as in Linux.
 - The window shrinks when the owner closes it, so that the peer stops at once.
 
 From others:
@@ -216,14 +217,14 @@ From others:
 - RFC 5961: the oldest acceptable ACK uses MAX.SND.WND rounded up to a power of two (5 bits instead of 30).
 - RFC 7323: timestamps do not expire after 24 days: no connection lives that long.
 
-`spec/rfc9293.toml` lists all requirements of RFC 9293, each with its test or why it is left out.
+`spec/rfc9293.toml` lists all requirements of RFC 9293, each with its test or the reason why it is left out.
 
 ## How it is checked
 
-Vectors take every transition in every state, at numbers that wrap, with results from a second, plain model or
-computed by hand. Scripts in a subset of packetdrill's language run in virtual time, some also against the
-kernel's TCP. Random events, uploads over a path that loses and reorders segments, the kernel's sockets over a
-faulty link, and a fuzz target complete this.
+Test vectors take every transition in every state, at sequence numbers that wrap, with results from a second,
+plain model or computed by hand. Packetdrill-like scripts run in virtual time, some also against the kernel's
+TCP. Other tests use random events, uploads over a path that loses and reorders segments, the kernel's sockets
+over a faulty link, and a fuzz target.
 """
 
 
