@@ -227,7 +227,10 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
             format!("requests failed: {counted} and {failed} failed; the outcomes say how")
         } else {
             let limit = conditions.parallel.map_or_else(String::new, |n| format!(" (or --parallel {n})"));
-            format!("the target{limit} did not keep up: {counted}; latency counts the wait, so lower --rate for its usual latency")
+            format!(
+                "the target{limit} did not keep up: {counted}; latency includes the wait, so lower --rate \
+                     to see its usual latency"
+            )
         }
     })
 }
@@ -297,9 +300,8 @@ fn contradicted(totals: &RunTotals) -> Criterion {
     let share = share(count, totals.counters.stamped.max(count));
     Criterion::new(CriterionId::StampsContradicted, share, 0.01).advise(|| {
         format!(
-            "{count} responses were already in this machine, by their timestamps, when the loop looked and found \
-             nothing: \
-             the kernel is slow to deliver them to their sockets (interrupts, other traffic), or its \
+            "according to their timestamps, {count} responses had already arrived when the loop looked and \
+             found nothing: the kernel delivers them to their sockets late (interrupts, other traffic), or its \
              timestamps are wrong; stop other traffic here"
         )
     })
@@ -357,21 +359,26 @@ fn clock_precision(conditions: &Conditions) -> Criterion {
 fn conservation(totals: &RunTotals) -> Criterion {
     let difference =
         totals.conservation().map_or_else(|imbalance| imbalance.offered.abs_diff(imbalance.ended), |()| 0);
-    Criterion::new(CriterionId::Conservation, difference as f64, 0.0)
-        .invalid_beyond(Some(0.0))
-        .advise(|| "departures and outcomes do not add up, which is a fault of tare: please report it with the run folder".into())
+    Criterion::new(CriterionId::Conservation, difference as f64, 0.0).invalid_beyond(Some(0.0)).advise(|| {
+        "departures and outcomes do not add up, which is a bug in tare: please report it with the \
+                    run folder"
+            .into()
+    })
 }
 
 fn threads_lost(totals: &RunTotals) -> Criterion {
     Criterion::new(CriterionId::ThreadsLost, totals.lost_threads as f64, 0.0)
         .invalid_beyond(Some(0.0))
-        .advise(|| "an engine thread ended before its time, which is a fault of tare: please report it with the run folder".into())
+        .advise(|| {
+            "an engine thread ended early, which is a bug in tare: please report it with the run folder"
+                .into()
+        })
 }
 
 fn starved(totals: &RunTotals) -> Criterion {
     Criterion::new(CriterionId::IntervalsStarved, totals.starved as f64, 0.0).advise(|| {
-        "intervals were written too slowly and ran together (no figure is lost): free a CPU for the main thread, or \
-         put --out on a faster disk"
+        "intervals were written too slowly and were merged (no figure is lost): free a CPU for the main \
+         thread, or put --out on a faster disk"
             .into()
     })
 }
@@ -379,7 +386,7 @@ fn starved(totals: &RunTotals) -> Criterion {
 fn source_lost(totals: &RunTotals) -> Criterion {
     let count = totals.outcomes.of(Outcome::Missed(Miss::SourceLost));
     Criterion::new(CriterionId::SourceLost, count as f64, 0.0).advise(|| {
-        "the URL file shrank under the run: leave it alone while it is used, or give a copy".into()
+        "the URL file shrank during the run: do not change it while it is in use, or use a copy".into()
     })
 }
 
@@ -397,8 +404,9 @@ fn health_samples(health: &HealthSummary) -> Criterion {
 fn time_simulated(time: SimulatedTime) -> Criterion {
     let apart = if time == SimulatedTime::Apart { 1.0 } else { 0.0 };
     Criterion::new(CriterionId::TimeSimulated, apart, 0.0).invalid_beyond(Some(0.0)).advise(|| {
-        "the client's time is simulated and the target's is not: a simulated second takes minutes, so no time, rate \
-         or timeout here is the target's; use the outcomes alone, or leave out tap= for a responder in simulated time"
+        "the client's time is simulated and the target's is not: a simulated second takes minutes, so no time, \
+         rate or timeout here is the target's; use only the outcomes, or leave out tap= for a responder in \
+         simulated time"
             .into()
     })
 }
@@ -432,7 +440,8 @@ fn samples(totals: &RunTotals) -> Criterion {
 fn sinks_lost(sinks: &SinkLoss) -> Criterion {
     Criterion::new(CriterionId::SinksLost, sinks.lost as f64, 0.0).advise(|| {
         format!(
-            "{} did not get all rows and events ({}); the run folder has every row: repair that, or leave its --to out",
+            "{} did not get all rows and events ({}); the run folder has every row: repair the sink, or leave \
+             out its --to",
             sinks.place, sinks.trouble
         )
     })

@@ -82,8 +82,8 @@ fn unknown(names: &[String], typed: &str) -> String {
     let typed = shown(typed, LONGEST_NAME);
     if Group::are_folded(names.iter().map(String::as_str)) {
         return format!(
-            "no figures are kept for the name '{typed}': there are more than {} names, and requests with those that come after \
-             them in the file are in '{}'",
+            "no figures are kept for the name '{typed}': there are more than {} names, and requests with later \
+             names in the file are counted in '{}'",
             Group::MOST_NAMES,
             Group::OTHER
         );

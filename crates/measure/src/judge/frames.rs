@@ -120,7 +120,7 @@ pub(super) fn criteria(
 
 fn arrivals(totals: &RunTotals) -> Criterion {
     Criterion::new(CriterionId::Arrivals, totals.offered() as f64, 1.0).advise(|| {
-        "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass".into()
+        "nothing arrived: check that the link is up, that frames are sent, and that the filter passes them".into()
     })
 }
 
@@ -130,7 +130,8 @@ fn rate_kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
     let kept = if due > 0.0 && done > due { due / done } else { 1.0 };
     Criterion::new(CriterionId::RateKept, kept, 0.99).invalid_beyond(Some(0.95)).advise(|| {
         format!(
-            "the rate is more than this port and CPU can do: {:.1} % of it was reached; {}, or take a faster port",
+            "the rate is more than this port and CPU can sustain: {:.1} % of it was reached; {}, or use a \
+             faster port",
             kept * 100.0,
             machine.more_room()
         )
@@ -182,7 +183,8 @@ fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>
     let limit = (requested / 2.0).max(GAP_FLOOR_NS);
     Some(Criterion::new(CriterionId::GapErrorP95, p95, limit).advise(|| {
         format!(
-            "frames do not keep their gaps {place}: {}; docs/packets-reference.md has the ladder of precision",
+            "frames do not keep their gaps {place}: {}; docs/packets-reference.md compares the precision of \
+             ports",
             machine.in_time()
         )
     }))
@@ -193,7 +195,9 @@ fn stamps(frames: &FrameConditions) -> Option<Criterion> {
     let (error, requested) = (frames.stamp_error_ns?, frames.requested_gap_ns?);
     let limit = (requested / 10.0).max(GAP_FLOOR_NS);
     Some(Criterion::new(CriterionId::StampsError, error, limit).advise(|| {
-        "the stamps are too coarse for these gaps: measure with hardware stamps, or on a port whose driver stamps".into()
+        "the timestamps are too coarse for these gaps: use hardware timestamps, or a port whose driver makes \
+         them"
+            .into()
     }))
 }
 
@@ -222,8 +226,8 @@ fn receiver_drops(totals: &RunTotals, frames: &FrameConditions, load: Loop) -> C
             let flag = frames.flags.threads.filter(|_| receives);
             let threads = flag.map_or_else(String::new, |flag| format!(", more threads ({flag})"));
             format!(
-                "this machine lost frames that had arrived, so they are no loss of the target's: give the receiver a CPU of its \
-                 own{threads} or more room (slots=…), or a filter"
+                "this machine lost frames after they had arrived, so the target did not lose them: give the \
+                 receiver its own CPU{threads} or more room (slots=…), or set a filter"
             )
         })
 }
@@ -232,7 +236,8 @@ fn receiver_drops(totals: &RunTotals, frames: &FrameConditions, load: Loop) -> C
 fn outstanding(frames: &FrameConditions) -> Criterion {
     Criterion::new(CriterionId::ReceiverOutstanding, frames.outstanding as f64, 0.0).advise(|| {
         format!(
-            "{} frames may still arrive: the wait after the last one was shorter than the slowest took; wait longer (--drain)",
+            "{} frames may still arrive: the wait after the last departure was shorter than the slowest \
+             frame's time; wait longer (--drain)",
             frames.outstanding
         )
     })
@@ -242,9 +247,7 @@ fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let percent = totals.offered() as f64 / 100.0;
     Criterion::new(CriterionId::TransmitDrops, frames.transmit_drops as f64, 0.0)
         .invalid_beyond(Some(percent.max(1.0)))
-        .advise(|| {
-            "the port took frames that then did not leave: lower the rate, or take another port".into()
-        })
+        .advise(|| "the port accepted frames that did not leave: lower the rate, or use another port".into())
 }
 
 /// What was due while there was no link did not leave, however well it was made.
@@ -255,8 +258,9 @@ fn links_kept(totals: &RunTotals) -> Criterion {
         .invalid_beyond(Some(percent.max(1.0)))
         .advise(|| {
             format!(
-                "{lost} of {} frames were due while the link was down or gone: see to cable, interface and whoever is at the \
-                 other end; if an FPGA module's PHY does not report its link, carrier=no (docs/fpga.md)",
+                "{lost} of {} frames were due while the link was down or gone: check the cable, the interface \
+                 and the other end; if an FPGA module's PHY does not report its link, carrier=no \
+                 (docs/fpga.md)",
                 totals.offered()
             )
         })
@@ -266,7 +270,11 @@ fn links_kept(totals: &RunTotals) -> Criterion {
 pub(super) fn ports_kept(failed: bool) -> Criterion {
     Criterion::new(CriterionId::PortsFailed, f64::from(u8::from(failed)), 0.0)
         .invalid_beyond(Some(0.0))
-        .advise(|| "a port failed before the end, so this is not the run that was asked for: the label says which and why".into())
+        .advise(|| {
+            "a port failed before the end, so this is not the requested run: the label says which and \
+                    why"
+            .into()
+        })
 }
 
 fn trials(frames: &FrameConditions) -> Option<Criterion> {
@@ -276,8 +284,9 @@ fn trials(frames: &FrameConditions) -> Option<Criterion> {
     Some(criterion.invalid_beyond(Some(0.5)).advise(|| {
         let limited = (invalid > 0).then(|| {
             format!(
-                "{invalid} of {all} searches and trials were limited by this machine, its generator or its receiver, so what \
-                 they found are lower bounds: take faster ports, more room to receive, or a lower --max-rate"
+                "{invalid} of {all} searches and trials were limited by this machine, its generator or its \
+                 receiver, so their results are lower bounds: use faster ports, more room to receive, or a \
+                 lower --max-rate"
             )
         });
         let resets = (failed > 0).then(|| {

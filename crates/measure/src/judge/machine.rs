@@ -120,8 +120,8 @@ impl<'a> Machine<'a> {
     /// What lets answers be read in time.
     pub fn reads_in_time(&self) -> String {
         match self.threads_flag().filter(|_| self.has_free_cpus()) {
-            Some(flag) => format!("add {flag}, or use a kernel that stamps what arrives"),
-            None => "give it more or quieter CPUs, or use a kernel that stamps what arrives".into(),
+            Some(flag) => format!("add {flag}, or use a kernel with receive timestamps"),
+            None => "give it more or quieter CPUs, or use a kernel with receive timestamps".into(),
         }
     }
 
@@ -236,7 +236,11 @@ impl<'a> Machine<'a> {
         let (index, share) = self.worst(crowded)?;
         Some(Criterion::new(CriterionId::SameCore, share, 0.25).advise(|| {
             let core = self.health.threads[index].core;
-            format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them {}", self.pins())
+            format!(
+                "the target, or other work, is on the same core ({core}) as engine thread {index}: \
+                     separate them {}",
+                self.pins()
+            )
         }))
     }
 
@@ -283,14 +287,14 @@ impl<'a> Machine<'a> {
             // What is tare's doing goes first: it may be all of it.
             if self.share_of_worst(ThreadHealth::target_waited_share) > HELD_UP {
                 return format!(
-                    "the target waited {percent:.1} % of the time for CPUs that tare and others on this machine \
-                     had: {}",
+                    "the target waited {percent:.1} % of the time for CPUs that tare and other programs on \
+                     this machine used: {}",
                     self.parted()
                 );
             }
             format!(
-                "the target waited {percent:.1} % of the time for CPUs that other programs on this machine had: stop \
-                 them, or bind the target to other CPUs (taskset)"
+                "the target waited {percent:.1} % of the time for CPUs that other programs on this machine \
+                 used: stop them, or bind the target to other CPUs (taskset)"
             )
         }))
     }
@@ -304,13 +308,13 @@ impl<'a> Machine<'a> {
             let (who, why) = if self.health.hides_target {
                 ("other work", "the target is on this machine, but its processes are hidden from tare")
             } else if self.health.loses_children {
-                ("other work", "the target ignores SIGCHLD: what its child processes did is in no total")
+                ("other work", "the target ignores SIGCHLD, so no total includes its child processes")
             } else {
                 ("threads of the target that came and went", "they were not there to be asked")
             };
             format!(
-                "{who} had up to {percent:.0} % of the CPU ({core}) of engine thread {index}, and how long they \
-                 waited for it cannot be seen ({why}): {}",
+                "{who} used up to {percent:.0} % of the CPU ({core}) of engine thread {index}, and tare cannot \
+                 see how long they waited for it ({why}): {}",
                 self.parted()
             )
         }))
@@ -346,9 +350,9 @@ impl<'a> Machine<'a> {
         Some(Criterion::new(CriterionId::OthersWaited, share, UNSEEN).advise(|| {
             let (core, percent) = (self.health.threads[index].core, share * 100.0);
             format!(
-                "the CPU ({core}) of engine thread {index} was never idle, and other work had {percent:.0} % of \
-                 it; whether that is the target cannot be seen (this is a container, or /proc hides others' \
-                 processes): part them {}",
+                "the CPU ({core}) of engine thread {index} was never idle, and other work used {percent:.0} % \
+                 of it; tare cannot see whether that is the target (this is a container, or /proc hides \
+                 others' processes): separate them {}",
                 self.pins()
             )
         }))

@@ -7,8 +7,9 @@ use crate::totals::RunTotals;
 use crate::verdict::Criterion;
 
 /// What to do if no port is free.
-pub(super) const NO_PORT: &str = "the ports of the own addresses ran out: name more addresses with ip= of --via \
-                                  (each has 64512, or 4096 with --share-address), or keep connections alive";
+pub(super) const NO_PORT: &str = "the ports of the own addresses ran out: give more addresses with ip= of \
+                                  --via (each has 64512, or 4096 with --share-address), or keep connections \
+                                  alive";
 
 /// Frames that had arrived and were lost here.
 pub(super) fn dropped(frames: u64) -> String {
@@ -30,10 +31,9 @@ pub(super) fn retransmitted(totals: &RunTotals, conditions: &Conditions) -> Crit
     let value = (share(again, requests.max(again)) * waiting(totals, conditions)).min(1.0);
     Criterion::new(CriterionId::TcpRetransmitted, value, 0.001).advise(|| {
         format!(
-            "{again} segments to the target were lost or came late and were sent again, 200 ms or more later \
-             each, which is part of its latency, and of that of the requests behind it: find out where frames \
-             are lost (port counters in result.json, the target's interface), and compare with a run without \
-             --via"
+            "{again} segments to the target were lost or late, and were sent again 200 ms or more later, which \
+             adds to the latency of their requests and of those behind them: find out where frames are lost \
+             (port counters in result.json, the target's interface), and compare with a run without --via"
         )
     })
 }
@@ -56,9 +56,9 @@ pub(super) fn unsent(totals: &RunTotals) -> Criterion {
         .invalid_beyond(Some(0.01))
         .advise(|| {
             format!(
-                "the port did not send {unsent} of {all} frames, so that requests were lost before they left \
-                 this machine: give the port more room (slots=), lower --parallel or --rate, or use another \
-                 kind of port"
+                "the port did not send {unsent} of {all} frames, so requests were lost before they left this \
+                 machine: give the port more room (slots=), lower --parallel or --rate, or use another kind of \
+                 port"
             )
         })
 }

@@ -144,10 +144,9 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
     let bounds = totals.series.of(Series::UnreadBound);
     let in_all = bounds.mean() * bounds.len() as f64;
     let is_most = |part: Picos| part.as_nanos() as f64 > in_all / 2.0;
-    let waited = "requests may have waited in this machine for that long until they had left whole";
+    let waited = "requests may have waited in this machine for that long until they had left completely";
     let (what, advice) = if is_most(totals.counters.throttled) {
-        let advice =
-            "--throttle lets them lie, and may keep the target from sending; leave it out to know net";
+        let advice = "--throttle leaves them unread, and may keep the target from sending; leave it out to measure net";
         ("responses lay unread in this machine for up to that long", advice.to_owned())
     } else if is_most(totals.counters.held) {
         (
@@ -162,12 +161,12 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
         let advice = match stamps(totals, machine) {
             Stamps::Some => machine.reads_in_time(),
             Stamps::None => {
-                "nothing here has timestamps, as on a Unix socket: use TCP, or a kernel that stamps"
+                "no response has a timestamp, as on a Unix socket: use TCP, or a kernel with receive timestamps"
                     .to_owned()
             }
             Stamps::TooEarly => {
-                "no response had a timestamp yet, as the kernel begins to stamp a little after the \
-                                 first connection asks for it: make more requests (--duration, --requests)"
+                "no response had a timestamp yet, because the kernel starts to timestamp shortly after the \
+                 first connection asks for it: make more requests (--duration, --requests)"
                     .to_owned()
             }
         };

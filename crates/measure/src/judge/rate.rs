@@ -35,7 +35,7 @@ pub(super) fn kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
     Criterion::new(CriterionId::RateKept, kept, LIMIT).invalid_beyond((!by_ramp).then_some(INVALID)).advise(
         || {
             let advice = if by_ramp { RAMP.to_owned() } else { machine.more_room() };
-            format!("requests left at {:.1} % of the rate that was asked for: {advice}", kept * 100.0)
+            format!("requests left at {:.1} % of the requested rate: {advice}", kept * 100.0)
         },
     )
 }
@@ -81,7 +81,7 @@ mod tests {
         // Twice as long: half of the rate.
         let (value, word, advice) = found(&totals(1_001, |i| (2 * i, 0)));
         assert_eq!((value, word), (0.5, Word::Invalid));
-        assert!(advice.starts_with("requests left at 50.0 % of the rate"), "{advice}");
+        assert!(advice.starts_with("requests left at 50.0 % of the requested rate"), "{advice}");
         assert_eq!(found(&totals(1_001, |i| (i + i / 30, 0))).1, Word::Degraded);
         assert_eq!(found(&totals(1_001, |i| (i + i / 200, 0))), (1.0, Word::Valid, String::new()));
     }

@@ -44,7 +44,7 @@ fn that_nothing_is_stamped_is_said_only_where_it_is_known() {
         let verdict = judge(&totals, &health, &conditions);
         verdict.failing().iter().find(|one| one.id == Id::UnreadP99).expect("it fails").advice.clone()
     };
-    const NOTHING: &str = "nothing here has timestamps";
+    const NOTHING: &str = "no response has a timestamp";
     assert!(advice(true, (0, 5), 0).contains(NOTHING));
     assert!(advice(false, (0, 1_000), 1).contains(NOTHING));
     // A few fetches over TCP: the kernel stamps a moment after it is asked to.
