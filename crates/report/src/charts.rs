@@ -42,7 +42,7 @@ pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
             id: "rate".into(),
             title: format!("Offered and achieved rate ({}s per second)", noun(result)),
             caption: format!(
-                "What was asked for, and what {}. Where the lines part, someone could not keep up.{}",
+                "What was requested, and what {}. Where the lines diverge, generator or target was too slow.{}",
                 if result.packets.is_some() { "was done" } else { "came back" },
                 if is_sparse(timeline) { SPARSE } else { "" }
             ),
@@ -87,7 +87,7 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
         "frame" => "From the moment a frame was due until it left.",
         _ => "From the moment a request was due until it left. It is part of the latency below.",
     };
-    let of_own = " 'own' is the generator's part, what the plan's limit on connections does not explain.";
+    let of_own = " 'own' is the generator's part, which the plan's limit on connections does not explain.";
     times_over_time(
         timeline,
         result,
@@ -132,8 +132,8 @@ fn net_and_gross(timeline: &Timeline, result: &RunResult) -> Chart {
         ("gross p99", Tone::Color(5), |row| row.latency_p99_ns),
     ];
     let title = "Latency over time: net, gross and the tare between them";
-    let caption = "Gross is from the moment a request was due until its response was read; net is that \
-                   without tare, the generator's own part. The band is what the tare makes of p99. Logarithmic.";
+    let caption = "Gross is from the moment a request was due until its response was read; net is that without \
+                   tare, the generator's own part. The band is what the tare adds to p99. Logarithmic.";
     let mut chart = times_over_time(timeline, result, "latency", title, caption, &kinds);
     let place = |name: &str| chart.series().iter().position(|series| series.name == name);
     if let (Some(upper), Some(lower)) = (place("gross p99"), place("net p99")) {
@@ -157,7 +157,7 @@ pub fn heat(timeline: &Timeline, result: &RunResult) -> Chart {
         Chart {
             id: "heat".into(),
             title: "All latencies".into(),
-            caption: "How many requests took how long, in each step of time. Two bands are two kinds of \
+            caption: "The number of requests by latency, in each step of time. Two bands are two kinds of \
                       responses, which percentiles would hide."
                 .into(),
             y: Scale::log(cells().flat_map(|cell| [cell.from_ns as f64, cell.to_ns as f64 / 1.05])),
@@ -188,8 +188,8 @@ pub fn by_percentile(result: &RunResult) -> Chart {
     let (gross, gross_least) = parted(&curves.latency_ns, &result.latency_ns);
     let has_bounds = !net_least.is_empty() || !gross_least.is_empty();
     let bounds = if has_bounds {
-        " What timed out, was cut off or missed counts with the time that it had: where that decides, a line is \
-         \"at least\"."
+        " Requests that timed out, were cut off or missed count with the elapsed time: where that decides, a \
+         line is \"at least\"."
     } else {
         ""
     };
@@ -302,8 +302,8 @@ pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
             id: "outcomes".into(),
             title: "Outcomes over time (per second)".into(),
             caption:
-                "How requests ended, in the second in which it was known; the most frequent at the foot. \
-                      The warm-up is not in it."
+                "How requests ended, in the second in which that became known; the most frequent at the foot, \
+                      without the warm-up."
                     .into(),
             unit: Unit::PerSecond,
             body: Body::Stacked(series),

@@ -49,8 +49,8 @@ pub fn conclusion(pair: &Pair) -> Vec<String> {
     let too_few = figures.iter().find(|figure| figure.test == Test::MannWhitney && !figure.could_show());
     if let Some(figure) = too_few {
         said.push(format!(
-            "Of percentiles nothing can be shown: they are compared by rank, for which {} and {} trials are too few; {} on \
-             each side can.",
+            "Nothing can be shown about percentiles: they are compared by rank, for which {} and {} trials are \
+             too few; {} on each side are enough.",
             figure.a_trials.len(),
             figure.b_trials.len(),
             least_trials_for_ranks(ALPHA / figure.adjusted_over as f64),
@@ -78,7 +78,9 @@ fn shown(pair: &Pair) -> String {
             let names: Vec<&str> = negligible.map(|figure| figure.name).collect();
             match names.as_slice() {
                 [] => {
-                    format!("No difference shown between {a} and {b}: the noise is larger than what differs.")
+                    format!(
+                        "No difference shown between {a} and {b}: the noise is larger than any difference."
+                    )
                 }
                 names => format!(
                     "No difference that matters shown between {a} and {b}: {} by less than {}.",
@@ -125,13 +127,13 @@ fn without_confidence(pair: &Pair) -> Vec<String> {
     let seen = if seen.is_empty() { String::new() } else { format!(" Seen: {}.", seen.join(", ")) };
     let more = match needed(pair) {
         Some(needed) => format!(
-            "To show {}, at least: {needed}. (From how much the figures move within these runs; from one run to the next they move more.)",
+            "To show {}, at least: {needed}. (Estimated from the variation within these runs; between runs it \
+             is larger.)",
             share_worth()
         ),
-        None => "Repeat both a few times, by turns: how many trials are needed shows from their spread."
-            .to_owned(),
+        None => "Repeat both a few times, in turn: their spread shows how many trials are needed.".to_owned(),
     };
-    vec![format!("No confidence: {trials}. How much of a difference is chance cannot be told.{seen}"), more]
+    vec![format!("No confidence: {trials}. How much of a difference is chance is unknown.{seen}"), more]
 }
 
 /// Figures that stand for the others in a sentence.
@@ -212,8 +214,10 @@ fn held_in_words(held: &Held, limit: &str) -> String {
     let p = held.p_adjusted.map_or(String::new(), |p| format!(" (p {})", probability_after_p(p)));
     match (held.by, held.exceeds) {
         (By::Nothing, _) => format!("{name} of {a} and {b} cannot be compared"),
-        (By::Test, true) => format!("{b} is shown slower than {a} by more than {limit} in {name}{p}"),
-        (By::Test, false) => format!("{b} is not shown slower than {a} by more than {limit} in {name}{p}"),
+        (By::Test, true) => format!("{b} is shown to be slower than {a} by more than {limit} in {name}{p}"),
+        (By::Test, false) => {
+            format!("{b} is not shown to be slower than {a} by more than {limit} in {name}{p}")
+        }
         (By::Figures, true) => format!("{name} of {b} is more than {limit} worse than of {a}"),
         (By::Figures, false) => format!("{name} of {b} is not more than {limit} worse than of {a}"),
     }

@@ -62,12 +62,12 @@ pub fn demo(known: &KnownTruth, result: &RunResult, place: Option<&str>) -> Stri
         text,
         "
   By its own timestamps, the target accepted no request for {truly:.3} s. {due_in_stall} of the {offered}
-  requests were due in that time and had to wait. The expected latency counts the
-  stall alone; catching up after it adds to that.
+  requests were due in that time and had to wait. The expected latency covers only
+  the stall; catching up afterwards adds to it.
 
-  Counted from when requests were due, the 99th percentile shows the stall: {p99}.
-  Counted from when they were sent, it hides it: {service}. Only {connections} requests were in flight,
-  one per connection. The others had not left yet, so a tool that counts from sending sees no fault.
+  Measured from the due times, the 99th percentile shows the stall: {p99}.
+  Measured from the send times, it hides the stall: {service}. Only {connections} requests were in flight,
+  one per connection. The others had not left yet, so a tool that measures from sending sees no stall.
 
   {verdict}
 

@@ -307,7 +307,8 @@ pub fn gap_chart(gaps: &GapReport) -> Option<Chart> {
         id: "gaps".into(),
         title: "Gaps between frames, where they were measured".into(),
         caption: format!(
-            "How many gaps were how long; both scales are logarithmic, so that one late frame among a million is seen.{asked}"
+            "The number of gaps by length; both scales are logarithmic, so that one late frame in a million is \
+             visible.{asked}"
         ),
         x: Axis::Lengths { low, high },
         y: Scale::log(points.iter().filter_map(|point| point.y).chain([1.0])),

@@ -12,7 +12,7 @@ pub fn tcp(result: &RunResult) -> Vec<String> {
         tcp.lost_frames.iter().filter(|(place, _)| *place != "fault").map(|(_, frames)| frames).sum();
     let counts = [
         (tcp.retransmitted, "retransmitted"),
-        (tcp.unsent, "frames given up, as the port had no room"),
+        (tcp.unsent, "frames given up because the port had no room"),
         (lost, "frames lost by the port"),
         (tcp.bad_frames.values().sum(), "bad frames"),
         (tcp.too_many_holes, "dropped behind too many holes"),

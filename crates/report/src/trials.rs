@@ -87,22 +87,22 @@ fn head(text: &mut String, group: &Group, side: &GroupSide, style: Style) {
     prose(text, style, label, &counted(side), Some(Ink::Strong));
     prose(text, style, "command", &side.command, Some(Ink::Quiet));
     if group.partial {
-        prose(text, style, "", "ended before its time: these are the trials that are there", Some(Ink::Bad));
+        prose(text, style, "", "ended early: these are the trials so far", Some(Ink::Bad));
     }
     for warm_up in warm_ups(&side.trials) {
         prose(text, style, "warm-up", &warm_up, Some(Ink::Quiet));
     }
 }
 
-/// `10 trials; 2 are INVALID and in no interval`.
+/// `10 trials; 2 are INVALID and excluded from intervals`.
 fn counted(side: &GroupSide) -> String {
     let mut said = words::counted(side.trials.len() as u64, "trial");
     let be = |count: usize| if count == 1 { "is" } else { "are" };
     if side.invalid > 0 {
-        said += &format!("; {} {} INVALID and in no interval", side.invalid, be(side.invalid));
+        said += &format!("; {} {} INVALID and excluded from intervals", side.invalid, be(side.invalid));
     }
     if side.cut_short > 0 {
-        said += &format!("; {} {} cut short and in no interval", side.cut_short, be(side.cut_short));
+        said += &format!("; {} {} cut short and excluded from intervals", side.cut_short, be(side.cut_short));
     }
     said
 }
@@ -147,8 +147,8 @@ fn until_words(until: &UntilTold) -> Vec<String> {
         let show = |value| words::in_unit(value, until.unit);
         match side.claim {
             Err(stats::Refusal::NoSpread { value, count }) if until.reached => format!(
-                "{label}{} in all of {}: it does not move, so there is no interval, and more trials would not \
-                 make one",
+                "{label}{} in all of {}: it does not vary, so there is no interval, and more trials would not \
+                 give one",
                 show(value),
                 words::counted(count as u64, "trial")
             ),
@@ -186,7 +186,7 @@ fn page(out: &mut String, group: &Group) -> std::fmt::Result {
     writeln!(out, "<header><h1>{}</h1>", escape(&group.name))?;
     writeln!(out, "<p class=\"soft note\">Begun {}</p>", escape(&group.started_at))?;
     if group.partial {
-        writeln!(out, "<p class=\"doubt\">Ended before its time: these are the trials that are there.</p>")?;
+        writeln!(out, "<p class=\"doubt\">Ended early: these are the trials so far.</p>")?;
     }
     if let Some(order) = &group.order {
         writeln!(out, "<p class=\"soft note\">Sides took turns: {}</p>", escape(order))?;
@@ -201,7 +201,7 @@ fn page(out: &mut String, group: &Group) -> std::fmt::Result {
     group.sides.iter().try_for_each(|side| section(out, side))?;
     if let Some(comparison) = &group.comparison {
         let text = comparison::comparison(comparison, Style::PLAIN);
-        writeln!(out, "<section><h2>Beside each other</h2><pre>{}</pre></section>", escape(&text))?;
+        writeln!(out, "<section><h2>Side by side</h2><pre>{}</pre></section>", escape(&text))?;
     }
     Ok(())
 }
@@ -307,7 +307,7 @@ mod tests {
         });
         let text = trials(&group, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("reached with 5 trials, after 1 look"), "{text}");
-        assert!(text.contains("in all of 5 trials: it does not move, so there is no interval"), "{text}");
+        assert!(text.contains("in all of 5 trials: it does not vary, so there is no interval"), "{text}");
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
             "latency.p99 1.00 ms to 1.20 ms in the trials; no interval: 3 of the 8 trials that it takes";
         assert!(text.contains(refused), "{text}");
         assert_eq!(text.matches("confident").count(), 1, "{text}");
-        assert!(text.contains("2 trials; 1 is INVALID and in no interval"), "{text}");
+        assert!(text.contains("2 trials; 1 is INVALID and excluded from intervals"), "{text}");
         assert!(text.contains("MSER-5 left out the first 0, 5 s of the trials"), "{text}");
         let page = trials_html(&group);
         assert!(

@@ -69,7 +69,8 @@ fn reaches_zero(claim: &Claim) -> bool {
 fn stamps_own(stamps: &Stamps) -> String {
     let own = |late| {
         format!(
-            "; {} µs of each time are the stamp's own, by the tracepoint net_dev_start_xmit: the kernel copies a packet before it stamps it",
+            "; {} µs of each time are due to the timestamp itself, by the tracepoint net_dev_start_xmit: the \
+             kernel copies a packet before it timestamps it",
             micros(late)
         )
     };

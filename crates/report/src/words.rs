@@ -203,9 +203,9 @@ pub fn outcome(row: &OutcomeCount) -> &'static str {
         Some(Outcome::Missed(why)) => miss(why),
         Some(Outcome::Frame(fate)) => match fate {
             Fate::Sent => "handed over to the port",
-            Fate::Received => "arrived, counted and let go",
+            Fate::Received => "arrived, counted and released",
             Fate::Forwarded => "passed on to the other port",
-            Fate::Filtered => "a rule let it go no further",
+            Fate::Filtered => "stopped by a rule",
         },
         Some(Outcome::Status(_)) | None => "",
     }
@@ -245,7 +245,7 @@ const fn failure(cause: Cause) -> &'static str {
         Cause::FramingUnasked => "bytes that no request asked for",
         Cause::FramingHole => "headers out of order, which the module does not read",
         Cause::BodyTruncated => "TLS ended without close_notify, so the body may be cut off",
-        Cause::PipelineClosed => "behind a request with which the connection closed",
+        Cause::PipelineClosed => "behind a request that failed with the connection",
         Cause::ReuseClosed => "the idle connection was closed as the request left",
         Cause::ExpectStatus => "another status than expected",
         Cause::ExpectBody => "another body than expected",

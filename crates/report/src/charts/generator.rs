@@ -63,7 +63,7 @@ pub fn generator(timeline: &Timeline, result: &RunResult) -> Vec<Chart> {
         gauge(
             "retransmits",
             "TCP retransmits in each step",
-            "Of all sockets of this network namespace.",
+            "Of all sockets in this network namespace.",
             Unit::Count,
             resent,
         ),
@@ -77,7 +77,7 @@ pub fn generator(timeline: &Timeline, result: &RunResult) -> Vec<Chart> {
         gauge(
             "sockets",
             "Connections",
-            "Open ones, and local ports that rest after a close.",
+            "Open connections, and local ports that wait after a close.",
             Unit::Count,
             sockets,
         ),

@@ -39,11 +39,12 @@ pub fn omission(out: &mut String, result: &RunResult) -> Result {
     let whose = match own_part {
         _ if own.is_empty() => would_have_said(service),
         part if part >= waiting.div_ceil(2) => format!(
-            "Most of that was the generator’s own lateness, {} at the same percentile: it says nothing about the target.",
+            "Most of that was the generator's own lateness, {} at the same percentile: it says nothing about \
+             the target.",
             words::time(part)
         ),
         part => format!(
-            "{} The generator’s own lateness is {} at the same percentile.",
+            "{} The generator's own lateness is {} at the same percentile.",
             would_have_said(service),
             words::time(part)
         ),
@@ -59,7 +60,9 @@ pub fn omission(out: &mut String, result: &RunResult) -> Result {
 
 fn would_have_said(service: u64) -> String {
     let service = words::time(service);
-    format!("A tool that begins to measure when it sends would have said {service} (coordinated omission).")
+    format!(
+        "A tool that begins to measure when it sends would have reported {service} (coordinated omission)."
+    )
 }
 
 pub fn times(out: &mut String, result: &RunResult) -> Result {
@@ -137,8 +140,8 @@ fn bounds(out: &mut String, result: &RunResult) -> Result {
     };
     writeln!(
         out,
-        "<p class=\"note\">≥ is a lower bound: what timed out, was cut off or missed{had} counts with the time that it had, \
-         and would have taken longer. Count, mean and least are of complete responses.</p>"
+        "<p class=\"note\">≥ is a lower bound: requests that timed out, were cut off or missed{had} count with \
+         the elapsed time, and would have taken longer. Count, mean and least are of complete responses.</p>"
     )
 }
 

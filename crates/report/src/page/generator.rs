@@ -93,13 +93,13 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         optional("of that for each request", health.cost_each.as_ref().map(cost_each)),
         optional("memory, most", health.rss_peak_bytes.map(words::bytes)),
         optional("steal", health.steal_share.map(words::share)),
-        optional("descriptors left, least", health.descriptors_left.map(count)),
-        optional("local ports left, least", health.ports_left.map(count)),
+        optional("fewest descriptors left", health.descriptors_left.map(count)),
+        optional("fewest local ports left", health.ports_left.map(count)),
         Some(("connections", words::opened(&result.connections))),
-        Some(("connections open at once, most", count(result.connections.open_peak))),
+        Some(("most connections open at once", count(result.connections.open_peak))),
         Some(("requests that left late", count(health.late))),
         optional(
-            "pauses: how often loops stalled, and for how long in all",
+            "pauses: how often loops stalled, and total time",
             words::has_net(result).then(|| stood_still(health)),
         ),
         optional("how the arrival of responses is known", health.arrivals.as_ref().map(arrivals)),
@@ -160,6 +160,6 @@ fn cost_each(cost: &CostEach) -> String {
     let time = |ns: f64| words::time_f64(ns);
     let softirq = cost
         .softirq_ns
-        .map_or_else(|| " (softirqs not told apart)".to_owned(), |ns| format!(", {} softirq", time(ns)));
+        .map_or_else(|| " (includes softirqs)".to_owned(), |ns| format!(", {} softirq", time(ns)));
     format!("{} user, {} system{softirq}", time(cost.user_ns), time(cost.system_ns))
 }

@@ -172,7 +172,8 @@ fn thresholds(out: &mut String, result: &RunResult) -> Result {
     }
     writeln!(
         out,
-        "<div class=\"scroll\"><table id=\"thresholds\" class=\"judged\"><caption>Your thresholds: the run fails if one comes true</caption>"
+        "<div class=\"scroll\"><table id=\"thresholds\" class=\"judged\"><caption>Your thresholds: the run \
+         fails if one is true</caption>"
     )?;
     writeln!(
         out,

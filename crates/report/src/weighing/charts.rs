@@ -23,7 +23,7 @@ pub fn loss(packets: &[Packets]) -> Chart {
     Chart {
         id: "loss".into(),
         title: "Stamps that are lost, by threads at full speed".into(),
-        caption: "Trials have the threads that send most while less than 5 % of the stamps are lost.".into(),
+        caption: "Trials use as many threads as send most with less than 5 % of the stamps lost.".into(),
         x: Axis::Values { high: most, unit: Unit::Count },
         y: Scale::linear(ys(&series).max(0.05)),
         unit: Unit::Share,
@@ -46,7 +46,7 @@ pub fn by_threads(packets: &[Packets]) -> Chart {
     Chart {
         id: "by-threads".into(),
         title: "Packets per second, by threads at full speed".into(),
-        caption: "Every packet is stamped meanwhile, which costs something: without stamps it is more."
+        caption: "Every packet is timestamped here, which takes time: without timestamps, rates are higher."
             .into(),
         x: Axis::Values { high: xs(&series), unit: Unit::Count },
         y: Scale::log(series.iter().flat_map(Series::values)),

@@ -158,7 +158,7 @@ fn row(found: &Packets) -> Vec<String> {
 /// Beside the machines of the study.
 fn study(out: &mut String, weighing: &Weighing) -> Result {
     let own = if weighing.machines.is_empty() { "this machine, " } else { "" };
-    writeln!(out, "<section><h2>Beside the machines of the study</h2>")?;
+    writeln!(out, "<section><h2>Compared with the machines of the study</h2>")?;
     writeln!(
         out,
         "<p class=\"note soft\">A. Borodin, Research of computer systems load capability (2014), table 1: UDP, stamped by a capture on the same machine.</p>"
@@ -204,7 +204,8 @@ fn map(out: &mut String, weighing: &Weighing) -> Result {
     writeln!(out, "<section><h2>Capability map</h2>")?;
     writeln!(
         out,
-        "<p class=\"note soft\">Own packets (http: requests) per second and the time of one, while frames come in at a rising rate. The darker, the less of the rate before is left.</p>"
+        "<p class=\"note soft\">Own packets (http: requests) per second and the time of one, while frames come \
+         in at a rising rate. The darker a cell, the less of the rate before is left.</p>"
     )?;
     let most = weighing.backload.iter().map(|found| found.steps.len()).max().unwrap_or(0);
     writeln!(

@@ -67,7 +67,7 @@ fn packets(out: &mut String, weighing: &Weighing) -> Result {
         if negative > 0 {
             writeln!(
                 out,
-                "{:<12} {} stamped before the hand-over: in no figure",
+                "{:<12} {} stamped before the hand-over: not in any figure",
                 "",
                 words::counted(negative, "packet")
             )?;

@@ -59,7 +59,7 @@ fn a_difference_is_named_with_its_size() {
     // The other way round it is faster.
     let turned = flat(&of(&[3.0, 3.1, 3.05], &[2.0, 2.1, 2.05]));
     assert!(turned.contains("B is faster than A: net.mean −"), "{turned}");
-    assert!(turned.contains("3 and 3 trials are too few; 5 on each side can."), "{turned}");
+    assert!(turned.contains("3 and 3 trials are too few; 5 on each side are enough."), "{turned}");
     // Ranks of three and three: 2/20, of six figures 0.6.
     assert!(turned.contains("0.600 too few trials"), "{turned}");
 }
@@ -96,18 +96,24 @@ fn each_sentence_on_slowness_has_its_own_word() {
     let mut three = compare(&sides, Vec::new(), Vec::new());
     three.slower = Some(slower(&sides, 0.05, &[figure("latency.mean").unwrap()]));
     let text = flat(&three);
-    assert!(text.contains("FAILED B is shown slower than A by more than 5 % in latency.mean"), "{text}");
-    assert!(text.contains("holds C is not shown slower than A by more than 5 % in latency.mean"), "{text}");
+    assert!(
+        text.contains("FAILED B is shown to be slower than A by more than 5 % in latency.mean"),
+        "{text}"
+    );
+    assert!(
+        text.contains("holds C is not shown to be slower than A by more than 5 % in latency.mean"),
+        "{text}"
+    );
     assert!(!text.contains("what the table leaves open"), "{text}");
     let page = comparison_html(&three, &[], &[]);
-    assert!(page.contains("<p class=\"fails\">FAILED: B is shown slower"), "{page}");
-    assert!(page.contains("<p class=\"holds\">holds: C is not shown slower"), "{page}");
+    assert!(page.contains("<p class=\"fails\">FAILED: B is shown to be slower"), "{page}");
+    assert!(page.contains("<p class=\"holds\">holds: C is not shown to be slower"), "{page}");
     let two = &sides[..2];
     let mut open = compare(two, Vec::new(), Vec::new());
     open.slower = Some(slower(two, 0.05, &[figure("latency.p99").unwrap()]));
     let text = flat(&open);
     assert!(
-        text.contains("FAILED B is shown slower") && text.contains("what the table leaves open"),
+        text.contains("FAILED B is shown to be slower") && text.contains("what the table leaves open"),
         "{text}"
     );
 }

@@ -308,8 +308,7 @@ fn coordinated_omission_is_said_where_it_is() {
     let said = "At the 99th percentile the latency is 151 ms, and the service time only 2.00 ms";
     assert!(page.contains(said), "not said");
     // Of 152 ms waiting 29 µs were the generator's: 812 + (190 000 − 812) · 15 / 100 ns.
-    let said =
-        "would have said 2.00 ms (coordinated omission). The generator’s own lateness is 29.2 µs at the same";
+    let said = "would have reported 2.00 ms (coordinated omission). The generator's own lateness is 29.2 µs at the same";
     assert!(page.contains(said), "not said");
 }
 
@@ -322,7 +321,7 @@ fn the_generators_own_waiting_is_not_called_omission() {
     // only there.
     (latency.p99_9, service.p99_9) = (901_000_000, 1_000_000);
     (own.p99, own.p99_9) = (20_000, 850_000_000);
-    let said = "Most of that was the generator’s own lateness, 850 ms at the same percentile";
+    let said = "Most of that was the generator's own lateness, 850 ms at the same percentile";
     let first = page(&result);
     assert!(first.contains(said) && !first.contains("coordinated omission"), "blames the target");
     // At p99 it was all the generator's, but where the two are furthest apart it was not.
