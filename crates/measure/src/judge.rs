@@ -228,8 +228,8 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
         } else {
             let limit = conditions.parallel.map_or_else(String::new, |n| format!(" (or --parallel {n})"));
             format!(
-                "the target{limit} did not keep up: {counted}; latency includes the wait, so lower --rate \
-                     to see its usual latency"
+                "the target{limit} did not keep up: {counted}; latency includes the wait, so lower --rate to \
+                 see its usual latency"
             )
         }
     })
@@ -360,8 +360,7 @@ fn conservation(totals: &RunTotals) -> Criterion {
     let difference =
         totals.conservation().map_or_else(|imbalance| imbalance.offered.abs_diff(imbalance.ended), |()| 0);
     Criterion::new(CriterionId::Conservation, difference as f64, 0.0).invalid_beyond(Some(0.0)).advise(|| {
-        "departures and outcomes do not add up, which is a bug in tare: please report it with the \
-                    run folder"
+        "departures and outcomes do not add up, which is a bug in tare: please report it with the run folder"
             .into()
     })
 }

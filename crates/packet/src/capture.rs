@@ -156,7 +156,7 @@ impl Capture {
 
 fn one_order(settings: &Settings) -> Result<(), PacketError> {
     if settings.gaps.is_some() && settings.queues > 1 {
-        let what = "gaps are those of one queue: between queues nobody knows the order; leave out --queues";
+        let what = "gaps need one queue: the order of frames between queues is unknown; leave out --queues";
         return Err(PacketError::Wrong(what.to_owned()));
     }
     Ok(())
@@ -185,7 +185,9 @@ fn filtered(
     if program.asks_for_tags() {
         choose(
             "here",
-            "it asks for VLAN tags or for bytes by their place, and the kernel keeps tags beside the frame when it filters".to_owned(),
+            "it tests VLAN tags or bytes by offset, and the kernel keeps tags apart from the frame when it \
+             filters"
+                .to_owned(),
         );
         return Ok(Queue { port, here: Some(Here { program: program.clone(), until: Stamp::NONE }) });
     }
@@ -193,8 +195,7 @@ fn filtered(
         Ok(()) => {
             choose(
                 "kernel",
-                "the port filters before frames are copied; those that it lets pass by are not counted"
-                    .to_owned(),
+                "the port filters before frames are copied; rejected frames are not counted".to_owned(),
             );
             Stamp(clock::unix_ns())
         }
@@ -319,7 +320,11 @@ impl Capture {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.settings.file.is_some() && self.queues.len() > 1 {
-            notes.push("frames of each queue are in order in the file; those of different queues may not be (reordercap sorts them)".to_owned());
+            notes.push(
+                "frames of each queue are in order in the file; frames of different queues may not be \
+                 (reordercap sorts them)"
+                    .to_owned(),
+            );
         }
         notes
     }

@@ -166,7 +166,7 @@ impl JobControl {
     /// There are too many.
     pub fn marked(&self, at: Instant, what: &str, by: By) -> Result<(), String> {
         if lock(&self.kept).count(|kind| *kind == Kind::Mark) >= MOST_OTHERS {
-            return Err(format!("the run has {MOST_OTHERS} marks already, and keeps no more"));
+            return Err(format!("the run already has {MOST_OTHERS} marks, the maximum"));
         }
         self.keep(at, Kind::Mark, ("mark", "", what), by);
         Ok(())
@@ -180,7 +180,7 @@ impl JobControl {
         let known = lock(&self.kept).count(|kind| matches!(kind, Kind::Load(..)));
         match known + count > MOST_CHANGES {
             true => Err(format!(
-                "{known} fields and rates were changed already, and a run keeps at most {MOST_CHANGES}"
+                "{known} fields and rates were already changed; a run keeps at most {MOST_CHANGES}"
             )),
             false => Ok(()),
         }

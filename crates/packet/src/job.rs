@@ -105,7 +105,7 @@ impl Running {
         }
         let mut findings = (self.finish)();
         if panicked > 0 {
-            findings.labels.push(format!("{panicked} engine thread(s) failed by a fault in Tare itself"));
+            findings.labels.push(format!("{panicked} engine thread(s) failed because of a bug in Tare"));
         }
         findings
     }

@@ -45,7 +45,7 @@ pub fn lengths(path: &Path) -> Result<Vec<usize>, PacketError> {
     read(path, MOST_LENGTHS, "a payload of 0 to 65507 bytes", |text| match text.parse::<usize>() {
         Ok(length @ 0..=65_507) => Ok(length),
         Ok(_) => Err("is too long".to_owned()),
-        Err(_) => Err("is no number of bytes".to_owned()),
+        Err(_) => Err("is not a number of bytes".to_owned()),
     })
 }
 
@@ -92,7 +92,7 @@ fn read<T>(
             continue;
         }
         if all.len() == most {
-            return Err(wrong(format!("has more than {most} numbers; they repeat, so give fewer")));
+            return Err(wrong(format!("has more than {most} numbers; the list repeats, so give fewer")));
         }
         all.push(parse(text).map_err(|problem| at(&format!("'{}' {problem}", shown(text))))?);
     }
@@ -159,7 +159,7 @@ mod tests {
             "{said}"
         );
         let said = lengths(file(b"18ns\n").path()).unwrap_err().to_string();
-        assert!(said.contains("line 1: '18ns' is no number of bytes"), "{said}");
+        assert!(said.contains("line 1: '18ns' is not a number of bytes"), "{said}");
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         let number = |text: &str| text.parse::<u8>().map_err(|error| error.to_string());
         assert_eq!(read(three.path(), 3, "a number", number).unwrap(), [1, 2, 3]);
         let said = read(three.path(), 2, "a number", number).unwrap_err().to_string();
-        assert!(said.ends_with("has more than 2 numbers; they repeat, so give fewer"), "{said}");
+        assert!(said.ends_with("has more than 2 numbers; the list repeats, so give fewer"), "{said}");
         // A hole of a terabyte: one line without an end.
         let hole = file(b"1\n");
         hole.as_file().set_len(1 << 40).unwrap();

@@ -29,7 +29,8 @@ pub fn of_both(
     if simulation(&sends) != simulation(&receives) {
         let (from, to) = (&send.about().name, &receive.about().name);
         return Err(PacketError::Wrong(format!(
-            "{flag}: {from} and {to} do not have one time: that of a simulation is no wall time, and no other simulation's; receive where frames leave, or look into the simulator's own capture (pcap=FILE)"
+            "{flag}: {from} and {to} do not share a clock: simulated time is neither wall time nor another \
+             simulation's time; receive on the port that sends, or use the simulator's own capture (pcap=FILE)"
         )));
     }
     Ok(sends.map(|own| OwnClock::new(&own, instant)))
@@ -83,7 +84,7 @@ impl OwnClock {
         let (error_ns, error_from) = match (self.is_exact, self.stamped) {
             (true, _) => (
                 tick_ns,
-                format!("the port itself tells in which step of its clock ({tick_ns} ns) each frame began"),
+                format!("the port itself reports in which step of its clock ({tick_ns} ns) each frame began"),
             ),
             (false, StampedBy::Hardware) => (
                 bound_ns.max(tick_ns),
@@ -92,7 +93,8 @@ impl OwnClock {
             (false, _) => {
                 let reading = reading_ns();
                 let from = format!(
-                    "the kernel's clock, read when the driver takes the frame; two readings, one right after the other, are {reading:.0} ns apart (p95)"
+                    "the kernel's clock, read when the driver accepts the frame; two consecutive readings are \
+                     {reading:.0} ns apart (p95)"
                 );
                 (reading, from)
             }

@@ -365,7 +365,7 @@ impl Signed {
         if self.foreign > 0 {
             let (frames, have) = if self.foreign == 1 { ("frame", "has") } else { ("frames", "have") };
             incidents.push(format!(
-                "{} {frames} {have} a signature of another run, and count as frames without one",
+                "{} {frames} {have} a signature of another run, and count as unsigned",
                 self.foreign
             ));
         }

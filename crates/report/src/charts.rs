@@ -303,7 +303,7 @@ pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
             title: "Outcomes over time (per second)".into(),
             caption:
                 "How requests ended, in the second in which that became known; the most frequent at the foot, \
-                      without the warm-up."
+                 without the warm-up."
                     .into(),
             unit: Unit::PerSecond,
             body: Body::Stacked(series),

@@ -150,11 +150,11 @@ fn percentiles(drawn: &[Drawn]) -> Chart {
         "Latency by percentile"
     };
     let caption = if are_net(drawn) {
-        "The share of requests that took no longer than a time, without the generator's own part. \
-         Where the lines diverge, the runs differ; where several lines of one side diverge as much, that is noise."
-    } else {
-        "The share of responses that took no longer than a time, from when requests were due. Where the \
+        "The share of requests that took no longer than a time, without the generator's own part. Where the \
          lines diverge, the runs differ; where several lines of one side diverge as much, that is noise."
+    } else {
+        "The share of responses that took no longer than a time, from when requests were due. Where the lines \
+         diverge, the runs differ; where several lines of one side diverge as much, that is noise."
     };
     charts::percentiles("percentiles", title, caption, &curves)
 }

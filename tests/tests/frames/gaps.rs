@@ -146,13 +146,13 @@ fn a_list_is_taken_up_again_behind_a_frame_that_is_missing_and_that_is_told() {
         gaps(&format!("{} -D {}", pcap(folder.path(), name, stamps).display(), list.display()))
     };
     let whole = measured("whole.pcap", &stamps);
-    assert!(!whole.remarks().contains("do not follow the list"), "{whole}");
+    assert!(!whole.remarks().contains("do not follow the whole list"), "{whole}");
     stamps.remove(123);
     let run = measured("lacks.pcap", &stamps);
     assert_eq!((run.int("packets.gaps.count"), run.int("packets.gaps.error.count")), (499, 499), "{run}");
     assert_eq!(run.float("packets.gaps.error.max_ns"), 0.0, "{run}");
     assert!(
-        run.remarks().contains("do not follow the list throughout: it was taken up elsewhere 1 times"),
+        run.remarks().contains("do not follow the whole list: it was resumed elsewhere 1 times"),
         "{run}"
     );
 }

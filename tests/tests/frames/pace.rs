@@ -170,7 +170,7 @@ fn bad_input_is_named_before_anything_is_made() {
         ("pace packet:gen0 packet:gen0 -d 100", "IN contradicts OUT"),
         (
             "pace tap:tare0 udp:198.18.0.2:9 -d 100",
-            "OUT: udp:198.18.0.2:9: a socket carries payloads of UDP alone",
+            "OUT: udp:198.18.0.2:9: a socket carries only UDP payloads",
         ),
         ("pace tap:tare0 packet:nothere -d 100", "there is no interface 'nothere'"),
         ("pace tap:tare0 packet:gen0 -D /nonexistent", "--gaps: /nonexistent"),

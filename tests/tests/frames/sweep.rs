@@ -43,7 +43,7 @@ fn a_veth_pair_takes_all_that_was_asked_for() {
         assert_eq!(cell(&run, "sweep", row, "frame size"), size);
         assert_eq!(cell(&run, "sweep", row, "NDR"), 2_000.0);
         let end = cell(&run, "sweep", row, "NDR ended");
-        assert!(end.as_str().unwrap().starts_with("at least: the highest load"), "{end}");
+        assert!(end.as_str().unwrap().starts_with("at least: the highest requested load"), "{end}");
     }
     // Four shares of two sizes, each with a one-way time.
     assert_eq!(cell(&run, "latency", 7, "load"), 2_000.0);
@@ -59,7 +59,7 @@ fn a_load_that_no_port_makes_is_invalid_and_says_what_was_reached() {
     );
     let run = Tare::packets(&words).limit(Duration::from_secs(60)).start().finish_unchecked();
     assert_eq!(run.code, Some(4), "{}", run.stderr);
-    assert!(run.remarks().contains("lies above what the generator makes"), "{}", run.remarks());
+    assert!(run.remarks().contains("is above what the generator can send"), "{}", run.remarks());
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn bad_input_is_named() {
         ("sweep --send mem:a", "--receive needs a port"),
         ("sweep --send mem:a --receive mem:a --sizes 63", "--sizes: '63' has no such frame size"),
         ("sweep --send mem:a --receive mem:a --goal none", "--goal: 'none'"),
-        ("sweep --send mem:a --receive mem:a", "does not tell the speed of its link"),
+        ("sweep --send mem:a --receive mem:a", "does not report its link speed"),
         ("sweep --send mem:a --receive mem:a --size 64", "a sweep tests its own list of sizes"),
     ] {
         let run = Tare::packets(arguments).start().finish_unchecked();

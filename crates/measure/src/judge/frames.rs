@@ -271,9 +271,8 @@ pub(super) fn ports_kept(failed: bool) -> Criterion {
     Criterion::new(CriterionId::PortsFailed, f64::from(u8::from(failed)), 0.0)
         .invalid_beyond(Some(0.0))
         .advise(|| {
-            "a port failed before the end, so this is not the requested run: the label says which and \
-                    why"
-            .into()
+            "a port failed before the end, so this is not the requested run: the label says which and why"
+                .into()
         })
 }
 

@@ -237,8 +237,8 @@ impl<'a> Machine<'a> {
         Some(Criterion::new(CriterionId::SameCore, share, 0.25).advise(|| {
             let core = self.health.threads[index].core;
             format!(
-                "the target, or other work, is on the same core ({core}) as engine thread {index}: \
-                     separate them {}",
+                "the target, or other work, is on the same core ({core}) as engine thread {index}: separate \
+                 them {}",
                 self.pins()
             )
         }))

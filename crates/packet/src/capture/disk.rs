@@ -58,7 +58,7 @@ impl Disk {
                 outcome.written = files.total();
                 (outcome.files, outcome.removed) = files.files();
             }
-            Err(_) => outcome.failure = Some("writing failed by a fault in Tare itself".to_owned()),
+            Err(_) => outcome.failure = Some("writing failed because of a bug in Tare".to_owned()),
         }
         outcome
     }
@@ -72,8 +72,11 @@ fn keep(files: &mut Files, chunk: Chunk, outcome: &Mutex<Outcome>) -> Option<Str
         outcome.unkept += chunk.frames;
     } else if let Err(unkept) = files.write(&chunk) {
         let whole = files.total().frames;
-        let failure =
-            format!("{}: {}; it ends, whole, after {whole} frames", files.name().display(), unkept.error);
+        let failure = format!(
+            "{}: {}; the file is intact and ends after {whole} frames",
+            files.name().display(),
+            unkept.error
+        );
         outcome.unkept += unkept.frames;
         outcome.failure = Some(failure.clone());
         told = Some(failure);

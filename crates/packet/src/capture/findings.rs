@@ -31,8 +31,8 @@ pub(super) struct Ended {
 }
 
 /// A number that no frame had looks the same.
-const NEVER_SENT: &str = "lost are numbers that did not come: those that an overloaded sender with --queues never \
-                          sent are among them, and its own result tells how many";
+const NEVER_SENT: &str = "lost means missing numbers; these include numbers that an overloaded sender with \
+                          --queues never sent, which its own result counts";
 
 impl Ended {
     pub fn findings(self) -> Findings {
@@ -142,7 +142,7 @@ fn tell_of_disk(findings: &mut Findings, outcome: &Outcome, is_told: bool, no_ro
         findings.labels.extend((!is_told).then(|| failure.clone()));
     } else if no_room > 0 {
         findings.labels.push(format!(
-            "the disk was too slow: {no_room} frames were counted and are not in the file; give it more memory \
+            "the disk was too slow: {no_room} frames were counted but are not in the file; use more memory \
              (--buffer), keep less of each frame (-s), or write to a faster disk"
         ));
     }
@@ -192,20 +192,22 @@ fn about_gaps(gaps: &GapReport, requested: &Requested, slips: u64) -> Vec<String
         notes.push(gaps.caliper_line());
     } else if *requested == Requested::Due {
         notes.push(
-            "no gap was measured: fewer than two signed frames came (tare send --sign signs them)".to_owned(),
+            "no gap was measured: fewer than two signed frames arrived (tare send --sign signs them)"
+                .to_owned(),
         );
     } else {
         notes.push("no gap was measured: a gap needs two frames with a time".to_owned());
     }
     if slips > 0 {
         notes.push(format!(
-            "the frames do not follow the list throughout: it was taken up elsewhere {slips} times, where frames are missing, came twice or \
-             are not of the list, or where the capture begins in its middle"
+            "the frames do not follow the whole list: it was resumed elsewhere {slips} times, where frames are \
+             missing, duplicate or not from the list, or where the capture begins in its middle"
         ));
     }
     if gaps.backward > 0 {
         notes.push(format!(
-            "{} gaps are below zero: the stamps run backwards there (several queues in one file, or a clock that was set)",
+            "{} gaps are below zero: the timestamps go backwards there (several queues in one file, or a clock \
+             that was set)",
             gaps.backward
         ));
     }

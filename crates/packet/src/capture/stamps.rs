@@ -72,14 +72,16 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
     let ticks = resolution.ticks_ns.max(1) as f64;
     let whole = match resolution.ticks_ns {
         0 | 1 => "stamps are whole nanoseconds".to_owned(),
-        ticks => format!("all stamps are multiples of {}", units::Picos::from_nanos(ticks)),
+        ticks => format!("all timestamps are multiples of {}", units::Picos::from_nanos(ticks)),
     };
     let (by, error_ns, from) = match origin {
-        Origin::File => ("unknown".to_owned(), ticks, format!("{whole}; the file does not say who stamped")),
+        Origin::File => {
+            ("unknown".to_owned(), ticks, format!("{whole}; the file does not say where they were taken"))
+        }
         Origin::OwnClock => (
             StampedBy::Hardware.to_string(),
             TICK.as_nanos() as f64,
-            format!("the port itself tells in which step of its clock ({TICK}) the preamble began"),
+            format!("the port itself reports in which step of its clock ({TICK}) the preamble began"),
         ),
         Origin::Port(Some(StampedBy::Hardware)) => {
             (StampedBy::Hardware.to_string(), ticks, format!("{whole}; taken by the network card"))
@@ -89,7 +91,7 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
                 StampedBy::Driver => {
                     "by the kernel, in the context that delivers the frame (on a veth the sender's)"
                 }
-                _ => "by a program, when it got round to it",
+                _ => "by a program, when it processed the frame",
             };
             let from = format!(
                 "{whole}; taken {who}; two readings of its clock, one right after the other, are {reading_ns:.0} ns apart (p95)"

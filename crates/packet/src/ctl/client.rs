@@ -16,9 +16,9 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// A run could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CtlError {
-    #[error("the run in {} is not under way, or cannot be steered: it has no socket {SOCKET}", .0.display())]
+    #[error("the run in {} is not under way, or accepts no commands: it has no socket {SOCKET}", .0.display())]
     NotUnderWay(PathBuf),
-    #[error("the command has {0} bytes; a run takes at most {LONGEST_LINE}")]
+    #[error("the command has {0} bytes; a run accepts at most {LONGEST_LINE}")]
     TooLong(usize),
     #[error("the run in {} does not reply: {error}", folder.display())]
     Silent { folder: PathBuf, error: std::io::Error },

@@ -184,7 +184,7 @@ fn answer(line: &str, ask: impl FnOnce(&str) -> Answer) -> String {
     let said = match read.as_ref().ok().and_then(|value| value.get("command")).and_then(|word| word.as_str())
     {
         Some(command) => ask(command),
-        None => Err("the line is no JSON object with a command: {\"command\":\"show\"}".to_owned()),
+        None => Err("the line is not a JSON object with a command: {\"command\":\"show\"}".to_owned()),
     };
     match said {
         // What is JSON itself stays so.

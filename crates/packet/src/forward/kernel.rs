@@ -107,9 +107,7 @@ impl Side {
             Ok(refusals) => {
                 (Some(refusals), ("tracepoint", "exact, for the frames of this program".to_owned()))
             }
-            Err(error) => {
-                (None, ("interface", format!("its counter has only what it counts itself: {error}")))
-            }
+            Err(error) => (None, ("interface", format!("it has only its own counter: {error}"))),
         };
         let mut loaded = Loaded::watched(firewall.clone(), onward, refusals.as_ref())?;
         let native = loaded.attach(on.index, XdpMode::Native);
@@ -120,7 +118,7 @@ impl Side {
                 refuse_occupied(on, &error)?;
                 // After the driver, frames pass no tracepoint that tells what became of them.
                 loaded = Loaded::new(firewall, onward)?;
-                counted = ("interface", "after the driver, nothing else counts what is refused".to_owned());
+                counted = ("interface", "nothing after the driver counts refused frames".to_owned());
                 let link = loaded.attach(on.index, XdpMode::Generic).map_err(|generic| {
                     refuse_occupied(on, &generic)
                         .err()
@@ -470,7 +468,7 @@ fn findings(kernel: &Kernel, has_rules: bool, control: &JobControl) -> Findings 
         report.tables.push(rules_table(side.loaded.firewall().rules(), &hits, gone));
     }
     let note =
-        "ports: the interfaces' own counters, which have all that passed, not only what the rules judged";
+        "ports: the interfaces' own counters, which count all frames, not only those that the rules judged";
     let mut notes = kernel.advice();
     notes.push(note.to_owned());
     Findings { report, notes, ..Findings::default() }

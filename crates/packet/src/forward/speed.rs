@@ -215,11 +215,14 @@ impl SpeedPlan {
     /// What the table needs to be understood; above all where it is not monotonic.
     fn notes(&self, cells: &[Vec<Vec<f64>>]) -> Vec<String> {
         let mut notes = vec![format!(
-            "frames/s of the lanes' own CPU time, summed over threads: what they would move if each had a CPU; median of {} trials, \
-             and the least and most of them",
+            "frames/s of the lanes' own CPU time, summed over threads: what they would forward if each had its \
+             own CPU; median, minimum and maximum of {} trials",
             self.trials
         )];
-        notes.push("'wall clock': frames/s that the lanes really moved together here, the time in which they waited for a CPU included".to_owned());
+        notes.push(
+            "'wall clock': frames/s that the lanes actually forwarded together here, including waits for a CPU"
+                .to_owned(),
+        );
         let cores = os::cpus::parallelism() as u32;
         for (column, size) in self.sizes.iter().enumerate() {
             for row in 1..self.threads.len() {

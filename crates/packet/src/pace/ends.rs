@@ -50,13 +50,15 @@ impl End {
     pub fn valve(&self) -> Result<Valve, String> {
         let Some(name) = self.about.interface.as_deref().filter(|_| self.about.kind == "tap") else {
             return Err(format!(
-                "{} takes frames as they come: only before a tap can they be kept with their sockets",
+                "{} accepts frames as they come: only a tap can hold them back at their sockets",
                 self.about.name
             ));
         };
         let interface = Interface::find(name).map_err(|error| error.to_string())?;
         let mut valve = Valve::new(interface.index, self.about.longest).map_err(|error| error.to_string())?;
-        valve.set_queue(TAP_QUEUE).map_err(|error| format!("the tap's queue stays short: {error}"))?;
+        valve
+            .set_queue(TAP_QUEUE)
+            .map_err(|error| format!("the tap's queue could not be lengthened: {error}"))?;
         Ok(valve)
     }
 }

@@ -62,7 +62,7 @@ impl PaceJob {
         let own = output.transmit.own_time()?.map(|own| OwnClock::new(&own, clock.now()));
         if own.is_some() && settings.is_relative {
             return Err(PacketError::Wrong(format!(
-                "--relative: {} keeps the times itself, and frames do not leave late by what this host does; leave it out",
+                "--relative: {} keeps the times itself, so this host makes no frame late; leave it out",
                 settings.output
             )));
         }
@@ -233,12 +233,15 @@ fn understand(control: &JobControl, marks: &Arc<Marks>, pace: &Pace, origin: Ins
         if asked.rest.is_empty() {
             let number = known.ask();
             control.marked(asked.now, &number.to_string(), asked.by)?;
-            return Ok(format!("mark {number}: set; 'mark {number}' tells when all up to it has gone"));
+            return Ok(format!(
+                "mark {number}: set; 'mark {number}' reports when all frames up to it have left"
+            ));
         }
         let number = asked.rest.parse().ok();
         let mark = number.and_then(|number| known.find(number));
-        mark.map(|mark| known.describe(mark, origin))
-            .ok_or_else(|| format!("there is no mark '{}'; 'mark' sets one and tells its number", asked.rest))
+        mark.map(|mark| known.describe(mark, origin)).ok_or_else(|| {
+            format!("there is no mark '{}'; 'mark' sets one and reports its number", asked.rest)
+        })
     });
     let shown = marks.clone();
     control.shows("taken", move || shown.counts().0.to_string());
@@ -276,7 +279,7 @@ fn switch(control: &JobControl, asked: &crate::ControlCommand<'_>, to: Action, w
 /// A rate as the run has it: of bits where it paces bits, of frames otherwise.
 fn rate_of(text: &str, is_bits: bool) -> Result<Rate, String> {
     if let Some(bare) = text.strip_suffix(":l2") {
-        return Err(format!("what counts as a bit stays as the run began with it: write {bare}"));
+        return Err(format!("the way of counting bits cannot change during a run: write {bare}"));
     }
     let bare = text.strip_suffix("bit/s").or_else(|| text.strip_suffix("bit"));
     match (bare, is_bits) {
@@ -381,7 +384,8 @@ fn note_on_gaps(report: &PacketReport, is_even: bool) -> Option<String> {
             "the rate was changed by hand: gap errors are against the gap of each frame at its time, and judged by the first"
         }
         (false, _) => {
-            "each frame has a gap of its own: gap errors are against that, and are not judged, as there is no one gap"
+            "each frame has its own gap: gap errors refer to that, and are not judged, because there is no \
+             single gap"
         }
     };
     Some(what.to_owned())
@@ -389,20 +393,20 @@ fn note_on_gaps(report: &PacketReport, is_even: bool) -> Option<String> {
 
 fn notes(out: &Outcomes, back: &Answered, valve_refused: &Option<String>, lost: u64) -> Vec<String> {
     let mut notes = vec![format!(
-        "{} frames taken, {} released, {} replies returned; at most {} of {QUEUE} waited at once",
+        "{} frames accepted, {} released, {} replies returned; at most {} of {QUEUE} waited at once",
         out.taken, out.sent, back.frames, out.most_waiting
     )];
     match (&out.valve_failed, valve_refused) {
-        (Some(why), _) => notes.push(format!("the valve before the tap failed on the way: {why}")),
-        (None, Some(why)) => notes.push(format!("no valve keeps the host back: {why}")),
+        (Some(why), _) => notes.push(format!("the valve before the tap failed during the run: {why}")),
+        (None, Some(why)) => notes.push(format!("no valve throttles the host: {why}")),
         (None, None) => notes.push(format!("the valve before the tap was set {} times", out.settings)),
     }
     if lost > 0 {
-        notes.push(format!("{lost} frames were lost before they could be taken: the queue of IN was full"));
+        notes.push(format!("{lost} frames were lost before they could be read: the queue of IN was full"));
     }
     if out.resets > 0 {
         notes.push(format!(
-            "an interface went down or came up {} times: {} waiting frames were forgotten",
+            "an interface went down or came up {} times: {} waiting frames were discarded",
             out.resets, out.forgotten
         ));
     }

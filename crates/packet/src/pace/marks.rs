@@ -133,13 +133,13 @@ impl Marks {
             State::Asked => format!("mark {number}: waiting, frames from before it are still being taken"),
             State::Placed { behind } => {
                 let left = behind.saturating_sub(self.counts().1);
-                format!("mark {number}: waiting, behind frame {behind}, of which {left} have not gone")
+                format!("mark {number}: waiting, behind frame {behind}; {left} frames have not left")
             }
             State::Gone { behind, forgotten: lost @ 1.., at } => {
                 let (seconds, left) = (at.since(origin).as_secs_f64(), behind.saturating_sub(lost));
                 format!(
-                    "mark {number}: gone by {seconds:.6} s, but {lost} of the {behind} frames up to it were forgotten, as an \
-                     interface went down or came up; {left} had left"
+                    "mark {number}: gone by {seconds:.6} s, but {lost} of the {behind} frames up to it were \
+                     discarded, because an interface went down or came up; {left} had left"
                 )
             }
             State::Gone { behind, at, .. } => {

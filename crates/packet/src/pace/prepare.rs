@@ -81,7 +81,8 @@ fn paced(plan: &PacePlan, gaps: Option<Arc<[Picos]>>, output: &About) -> Result<
 fn carries_frames(end: &str, port: &Address) -> Result<(), PacketError> {
     match port.innermost().kind() {
         PortKind::Udp => Err(PacketError::Wrong(format!(
-            "{end}: {port}: a socket carries payloads of UDP alone, and a host's stack sends more than that; name an interface, such as packet:eth0"
+            "{end}: {port}: a socket carries only UDP payloads, and a host's stack sends more than that; name \
+             an interface, such as packet:eth0"
         ))),
         _ => Ok(()),
     }
@@ -105,13 +106,13 @@ fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, Pa
         send::Pace::Line { millionths } => {
             let speed = speed.ok_or_else(|| {
                 PacketError::Wrong(format!(
-                    "--rate: {port} does not tell the speed of its link; --line 10G does"
+                    "--rate: {port} does not report the speed of its link; give it by --line, e.g. --line 10G"
                 ))
             })?;
             let share = u128::from(speed) * u128::from(*millionths) / 1_000_000;
             bits(u64::try_from(share).unwrap_or(u64::MAX).max(1), ON_WIRE)
         }
-        _ => Err(PacketError::Wrong("--rate: live frames need a pace".to_owned())),
+        _ => Err(PacketError::Wrong("--rate: live frames need a rate".to_owned())),
     }
 }
 
@@ -120,7 +121,7 @@ fn gaps_of(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
     let gaps = lists::gaps(file).map_err(|error| PacketError::Wrong(format!("--gaps: {error}")))?;
     match gaps.iter().all(|gap| gap.is_zero()) {
         true => Err(PacketError::Wrong(format!(
-            "{} has no gap above zero; write nanoseconds, one a line",
+            "{} has no gap above zero; write nanoseconds, one per line",
             file.display()
         ))),
         false => Ok(gaps.into()),
@@ -155,6 +156,9 @@ mod tests {
         assert_eq!(bits(alone), Pace::Bits { rate, overhead: 4 });
         let unknown =
             pace_of(&send::Pace::Line { millionths: 1 }, None, "packet:tun0").unwrap_err().to_string();
-        assert!(unknown.contains("packet:tun0 does not tell") && unknown.contains("--line 10G"), "{unknown}");
+        assert!(
+            unknown.contains("packet:tun0 does not report") && unknown.contains("--line 10G"),
+            "{unknown}"
+        );
     }
 }

@@ -118,7 +118,7 @@ fn resolve(
     let mut port = port::open(beside, &Wish::default())?;
     let frame = question(source, mac, target).ok_or_else(|| {
         PacketError::Wrong(format!(
-            "{source} and {target} are of different families; give two of IPv4 or two of IPv6"
+            "{source} and {target} are of different families; give two IPv4 or two IPv6 addresses"
         ))
     })?;
     for _ in 0..ASKED {
@@ -181,7 +181,7 @@ impl Answering {
     pub fn prepare(about: &About, spec: Option<&Spec>) -> Result<Self, PacketError> {
         let wrong = |why: &str| PacketError::Wrong(format!("--answer-arp: {why}"));
         let beside = about.beside().ok_or_else(|| wrong("this port has no interface"))?;
-        let spec = spec.ok_or_else(|| wrong("the source addresses are those of a file"))?;
+        let spec = spec.ok_or_else(|| wrong("the source addresses come from a file"))?;
         let mac = about.mac.map(Mac).ok_or_else(|| wrong("the interface has no MAC address"))?;
         let port = port::open(&beside, &Wish::default())?;
         let ours = spec.streams.iter().flat_map(sources).collect();

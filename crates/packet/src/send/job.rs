@@ -97,7 +97,8 @@ impl SendJob {
     fn asleep(&self) -> Option<String> {
         let Crowded { why, mend } = self.idle()?;
         Some(format!(
-            "threads sleep until each due time and do not spin, so frames are as late as the kernel wakes them: {why}; so that they spin, {mend}"
+            "threads sleep until each due time and do not spin, so frames leave as late as the kernel wakes \
+             the threads: {why}; to let them spin, {mend}"
         ))
     }
 

@@ -32,7 +32,7 @@ impl Crew {
         let Self { spinning, beside, named, usable, online } = self;
         if online < 2 {
             return Some(Crowded {
-                why: "this machine has one CPU only, and who spins there keeps everybody else from it"
+                why: "this machine has only one CPU, and a spinning thread would keep all others from it"
                     .to_owned(),
                 mend: "use a machine with two CPUs, or longer gaps".to_owned(),
             });
@@ -41,9 +41,9 @@ impl Crew {
         if cpus < spinning as usize {
             let threads = counted(spinning as usize, "thread");
             let why =
-                format!("{threads} have {}: spinning would keep them from each other", counted(cpus, "CPU"));
+                format!("{threads} have {}: spinning threads would block each other", counted(cpus, "CPU"));
             let mend = if named > 0 && named < usable {
-                "name as many --cpus as --queues"
+                "give as many --cpus as --queues"
             } else {
                 "use fewer --queues, or give it more CPUs"
             };
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(crowded(1, 0, 0, 2, 2), None);
         assert_eq!(crowded(2, 0, 0, 2, 2), None);
         assert_eq!(crowded(1, 1, 1, 2, 2), None, "the one that receives has the other");
-        assert!(crowded(1, 0, 0, 1, 1).unwrap().contains("one CPU only"));
+        assert!(crowded(1, 0, 0, 1, 1).unwrap().contains("only one CPU"));
         assert!(crowded(3, 0, 0, 2, 2).unwrap().starts_with("3 threads have 2 CPUs:"));
         assert!(
             crowded(2, 0, 1, 8, 8).unwrap().starts_with("2 threads have 1 CPU:"),

@@ -34,7 +34,8 @@ pub fn check(plan: &SendPlan, pattern: Option<&Pattern>, is_signed: bool) -> Res
     let what = match pattern {
         None if is_signed && plan.queues > 1 => {
             return Err(PacketError::Wrong(format!(
-                "--queues {}: signed frames of {} have numbers that fit together only at a rate; give one by --rate, or one queue, or no --sign",
+                "--queues {}: with several queues, signed frames of {} need a rate to number them; give \
+                 --rate, one queue, or no --sign",
                 plan.queues, plan.port
             )));
         }
@@ -45,7 +46,7 @@ pub fn check(plan: &SendPlan, pattern: Option<&Pattern>, is_signed: bool) -> Res
         _ => return Ok(()),
     };
     let port = &plan.port;
-    Err(PacketError::Wrong(format!("{port} makes frames at even gaps only, no {what}; take packet: or xdp:")))
+    Err(PacketError::Wrong(format!("{port} makes frames only at even gaps, no {what}; use packet: or xdp:")))
 }
 
 /// What a thread is made with besides.
@@ -353,8 +354,8 @@ fn gap_table(errors: &GapErrors) -> Option<Table> {
         columns: names.iter().map(column).collect(),
         rows: vec![figures.map(Cell::Figure).collect()],
         notes: vec![
-            "percentiles are upper ends of powers of two; where gaps are below 400 ns, frames leave in groups of 8, and the gaps on \
-             the wire are others"
+            "percentiles are the upper ends of bins that double in width; where gaps are below 400 ns, frames \
+             leave in groups of 8, and the gaps on the wire are others"
                 .to_owned(),
         ],
     })

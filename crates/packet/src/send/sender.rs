@@ -56,7 +56,7 @@ impl SenderContext {
         let since = *self.full_since.get_or_insert(now);
         if now.since(since) > STALL {
             let name = &self.port.about().name;
-            self.control.fail(format!("{name} took no frame for {STALL}"));
+            self.control.fail(format!("{name} accepted no frame for {STALL}"));
         }
         // Interrupted or refused: the next round tries again.
         let _ = self.port.wait(For::Transmit, again);

@@ -108,8 +108,8 @@ impl Recording {
                     if !std::fs::metadata(path).is_ok_and(|file| file.is_file()) {
                         let mib = most >> 20;
                         return Err(wrong(format!(
-                            "has more than {mib} MiB and is no regular file, so it cannot be read a second time; save it as a file, or \
-                             give a larger --read-ahead"
+                            "has more than {mib} MiB and is not a regular file, so it cannot be read twice; \
+                             save it as a file, or give a larger --read-ahead"
                         )));
                     }
                     all.keep_head(most);
@@ -207,7 +207,7 @@ pub fn resized(spec: &Spec, size: usize, about: &About) -> Result<Template, Stri
 pub fn too_long_for(template: &Template, about: &About) -> Option<String> {
     too_long(template, about).map(|(length, longest)| {
         let (size, most) = (length + FCS, longest + FCS);
-        format!("a frame size of {size} is more than the {most} that the port takes")
+        format!("a frame size of {size} is more than the {most} that the port accepts")
     })
 }
 
@@ -285,7 +285,7 @@ fn common(mut a: u128, mut b: u128) -> u128 {
 /// # Errors
 /// A share of a line whose speed is not known.
 pub fn rate(pace: &Pace, template: &Template, line_bps: Option<u64>) -> Result<Option<Rate>, String> {
-    let too_fast = || "the rate is more than one frame each picosecond".to_owned();
+    let too_fast = || "the rate is more than one frame per picosecond".to_owned();
     match pace {
         Pace::Frames(rate) => Ok(Some(*rate)),
         Pace::Gap(gap) => Ok(Rate::new(1, *gap)),
@@ -293,9 +293,8 @@ pub fn rate(pace: &Pace, template: &Template, line_bps: Option<u64>) -> Result<O
             MeanBits::of(template, *on_wire).rate(*per_second).ok_or_else(too_fast).map(Some)
         }
         Pace::Line { millionths } => {
-            let line = line_bps.ok_or(
-                "the driver does not tell the speed of the link: give it by --line, e.g. --line 10G",
-            )?;
+            let line = line_bps
+                .ok_or("the driver does not report the link speed: give it by --line, e.g. --line 10G")?;
             let bits = u128::from(line) * u128::from(*millionths) / 1_000_000;
             let bits = u64::try_from(bits).map_err(|_| too_fast())?;
             MeanBits::of(template, true).rate(bits).ok_or_else(too_fast).map(Some)
@@ -329,7 +328,7 @@ pub fn pattern(
         (Pace::Replay { .. }, _) if recording.is_some_and(|recording| !recording.is_whole) => None,
         (Pace::Replay { file, speed }, _) => {
             let times = recording.and_then(|recording| recording.times(*speed));
-            let problem = "its stamps give no times to replay; send its frames by --pcap and --rate";
+            let problem = "its timestamps give no times to replay; send its frames with --pcap and --rate";
             Some(Pattern::Cycle(times.ok_or_else(|| wrong(file, problem))?))
         }
         (pace, rate) => of_rate(pace, rate, plan.poisson, plan.burst, plan.look.seed())?,

@@ -116,7 +116,7 @@ fn register_shared(control: &JobControl, steering: &Arc<Steering>) {
 
 /// Tells `control` of a run that nothing can be changed of, and why.
 pub fn refuse(control: &JobControl) {
-    let why = "frames of this run are handed over far ahead, with their times, and the port keeps those: start another run";
+    let why = "the port gets the frames of this run long in advance, with their times: start another run";
     for words in ["set", "set rate", "set size", "faster", "slower", "pause", "resume", "toggle", "mark"] {
         control.on(words, words, move |_, _| Err(why.to_owned()));
     }
@@ -232,7 +232,7 @@ impl Steering {
         let until = asked.now + MARK;
         while !self.has_left(asked.now) {
             if self.clock.now() > until {
-                return Err(format!("mark {name}: not all that was due has left within {MARK}"));
+                return Err(format!("mark {name}: not all due frames have left within {MARK}"));
             }
             self.clock.sleep_until(self.clock.now() + Picos::from_millis(1));
         }
@@ -254,13 +254,17 @@ impl Steering {
 /// Why there is no rate to be set, and what to do.
 fn no_rate(names: &[String], is_replay: bool) -> String {
     match names {
-        _ if is_replay => "a replay has the times of its recording; start another run with --speed 2".to_owned(),
+        _ if is_replay => {
+            "a replay uses the times of its recording; start another run with --speed 2".to_owned()
+        }
         [first, _, ..] => {
             format!("this run has no overall rate; set those of its streams: set stream={first} rate=2k")
         }
-        _ => "the rate of this run cannot be changed: its gaps are listed one by one, or it sends as fast as it can; start \
-              another run with --rate 2M"
-            .to_owned(),
+        _ => {
+            "the rate of this run cannot be changed: its gaps are listed one by one, or it sends as fast as \
+             possible; start another run with --rate 2M"
+                .to_owned()
+        }
     }
 }
 

@@ -78,7 +78,7 @@ impl TapeReport {
             let latest = parts.iter().map(|part| part.latest_ns.load(Ordering::Relaxed)).max().unwrap_or(0);
             let mend = "use a faster disk, a file that is not compressed, or a larger --read-ahead";
             notes.push(match latest {
-                0 => format!("the recording was read too slowly: sending waited for it {late} times; {mend}"),
+                0 => format!("the recording was read too slowly: sending had to wait {late} times; {mend}"),
                 _ => format!(
                     "the recording was read too slowly: {late} times, frames were due before they were read, by up to {:#}; {mend}",
                     Picos::from_nanos(latest)

@@ -258,7 +258,7 @@ impl Timed {
                 let name = &self.context.port.about().name;
                 self.context
                     .control
-                    .fail(format!("{name}: its time has stood still for {} s", STALL.as_secs()));
+                    .fail(format!("{name}: its clock has stood still for {} s", STALL.as_secs()));
                 return;
             }
             self.still_since = Some((Stopwatch::start(), now));

@@ -130,7 +130,7 @@ pub fn of_stamps(backward: u64) -> Option<String> {
 /// Changes that were asked for, and the load ended first.
 pub fn of_late_changes(count: usize) -> Option<String> {
     (count > 0).then(|| {
-        format!("changes that were asked for just before the load ended, and never took effect: {count}")
+        format!("changes that were requested just before the load ended, and never took effect: {count}")
     })
 }
 
@@ -154,7 +154,7 @@ pub fn of_cut(cut: u64) -> Option<String> {
 
 /// Where frames of a recording come from that is larger than `most`: what, chosen, why.
 pub fn of_tape(most: u64) -> (String, String, String) {
-    let why = format!("it is larger than the {} MiB that may be held in memory", most >> 20);
+    let why = format!("it is larger than the {} MiB that may be kept in memory", most >> 20);
     ("recording".to_owned(), "read while it is sent".to_owned(), why)
 }
 
@@ -164,7 +164,10 @@ pub fn of_spin(asked: Spin, crowded: Option<&str>) -> (String, String, String) {
         (Spin::Always, _) => ("yes, always", "it was asked for".to_owned()),
         (Spin::Never, _) => ("no", "it was asked for".to_owned()),
         (Spin::Auto, Some(why)) => ("no", why.to_owned()),
-        _ => ("yes", "the last stretch to each due time, where every thread has a CPU".to_owned()),
+        _ => (
+            "yes",
+            "for the last stretch before each due time, where every thread has its own CPU".to_owned(),
+        ),
     };
     ("spin".to_owned(), word.to_owned(), why)
 }
@@ -190,7 +193,7 @@ pub fn of_priority(grant: &Grant) -> (String, String, String) {
 pub fn of_waiting(received: &ReceivedReport, longest: Picos) -> Option<String> {
     let waited = Picos::from_secs_f64(received.waited_s?);
     let slowest = match longest.is_zero() {
-        true => "none arrived to show how long they take".to_owned(),
+        true => "none arrived, so their delay is unknown".to_owned(),
         false => format!("the slowest that arrived took {longest:#}"),
     };
     (received.outstanding > 0).then(|| {

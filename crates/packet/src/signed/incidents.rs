@@ -101,7 +101,7 @@ impl Incident {
                 format!("frame {number} came after frame {highest}{took}")
             }
             What::Damaged { how } => format!("frame {number} is damaged: {how}"),
-            What::TooOld => format!("frame {number} came when it had been given up, or a second time"),
+            What::TooOld => format!("frame {number} arrived after it had been given up, or a second time"),
             What::Again => format!("the numbers start again at frame {number}: another run of the sender"),
         };
         format!("{stream}{what}")

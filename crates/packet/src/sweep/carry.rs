@@ -229,7 +229,7 @@ impl Bench {
         let mut carried = Vec::new();
         for (place, ((arrivals, report), (dropped, missed))) in joined.into_iter().zip(before).enumerate() {
             let arrivals = arrivals.unwrap_or_else(|_| {
-                Err(PacketError::Wrong("the receiving thread failed by a fault in Tare itself".to_owned()))
+                Err(PacketError::Wrong("the receiving thread failed because of a bug in Tare".to_owned()))
             })?;
             let left = departed[place].left();
             let undrained = self.undrained(&arrivals, waited, left.sent);

@@ -150,12 +150,12 @@ impl SweepJob {
 /// Both ends of the way.
 fn ends(plan: &SweepPlan) -> Result<(Address, Address), PacketError> {
     let FrameSource::Made { .. } = plan.look.source() else {
-        return Err(PacketError::Wrong("--pcap: a sweep has its own sizes, and makes its frames".to_owned()));
+        return Err(PacketError::Wrong("--pcap: a sweep makes its own frames, of its own sizes".to_owned()));
     };
     let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
     // Those of these kinds have two ends, or a cable of their own.
     if from == to && !matches!(from.innermost().kind(), PortKind::Mem | PortKind::Fpga) {
-        let what = format!("--receive: {to} is where frames leave; it is to be the other end of the way");
+        let what = format!("--receive: frames leave at {to}; name the other end of the path");
         return Err(PacketError::Wrong(what));
     }
     Ok((from, to))
@@ -179,7 +179,7 @@ fn wish(plan: &SweepPlan, direction: Direction, busy: bool) -> Wish {
 fn in_sizes(error: PortError) -> PacketError {
     match error {
         PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(
-            "--sizes: a frame size of {} is more than {port} takes ({}, its MTU with header and FCS)",
+            "--sizes: a frame size of {} is more than {port} accepts ({}, its MTU with header and FCS)",
             length + FCS,
             longest + FCS
         )),
@@ -220,7 +220,7 @@ impl Sizes {
         if line_bps.is_none() && matches!(plan.max, Pace::Line { .. }) {
             let name = &send.name;
             return Err(PacketError::Wrong(format!(
-                "--max-rate: {name} does not tell the speed of its link; write --line 10G, or --max-rate 2M"
+                "--max-rate: {name} does not report its link speed; write --line 10G, or --max-rate 2M"
             )));
         }
         Ok(Self { templates, line_bps })

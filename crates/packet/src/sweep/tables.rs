@@ -152,11 +152,11 @@ pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, plan: &
     }
     notes.push(match plan.repetitions {
         1 => {
-            "between the load that is reached and the next that is not ('up to') lies the true one".to_owned()
+            "the true load lies between the one reached and the next one not reached ('up to')".to_owned()
         }
         n => format!(
-            "means of {n} searches with their 0.95 intervals (Student's t), where there is one: not of fewer than three, of \
-             equal ones, or of ones that drift"
+            "means of {n} searches with their 0.95 intervals (Student's t), where possible: not for fewer than \
+             three, equal or drifting searches"
         ),
     });
     Table { key: "sweep".to_owned(), title: "Frame sizes".to_owned(), columns, rows, notes }
@@ -205,8 +205,8 @@ pub fn cell(values: &[f64], factor: f64) -> Cell {
 pub fn end(end: End) -> String {
     match end {
         End::Found => "found".to_owned(),
-        End::AboveMax => "at least: the highest load that was asked for is reached".to_owned(),
-        End::Generator(reached) => format!("at least: the generator makes no more than {reached:.0}/s"),
+        End::AboveMax => "at least: the highest requested load is reached".to_owned(),
+        End::Generator(reached) => format!("at least: the generator sends no more than {reached:.0}/s"),
         End::Receiver(reached) => {
             format!("at least: this machine's receiver keeps up with no more than {reached:.0}/s")
         }
@@ -257,7 +257,7 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
         rows,
         notes: vec![
-            "from when a frame was handed over until it was stamped; both by one clock".to_owned(),
+            "from a frame's hand-over to its timestamp, both by one clock".to_owned(),
             "'lost' is lost on the way; 'lost here' are those that this machine's receiver lost itself, by its counters".to_owned(),
             "'tagged frame' is the one in the middle of a trial, the mean of all trials (RFC 2544 26.2)".to_owned(),
         ],
@@ -314,7 +314,7 @@ pub fn bursts(found: &[SizeFound]) -> Option<Table> {
         let mean = Mean::of(&bursts.longest)?;
         let words = match bursts.limit {
             Some((side, frames)) => {
-                format!("at least: {} fell short with {frames} frames, and lost frames itself", side.words())
+                format!("at least: {} fell short with {frames} frames, and itself lost frames", side.words())
             }
             None if bursts.is_unlimited => "no burst lost a frame: the longest that was sent".to_owned(),
             None => "found".to_owned(),

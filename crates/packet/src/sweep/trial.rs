@@ -102,13 +102,13 @@ impl Judged {
             Self::Counts => "yes".to_owned(),
             Self::AllTheSame => "yes, though frames left in bursts".to_owned(),
             Self::Not(Void::NotSent { sent, offered }) => format!("no: {sent} of {offered} frames left"),
-            Self::Not(Void::Slow { reached }) => format!("no: the generator made {reached:.0}/s"),
+            Self::Not(Void::Slow { reached }) => format!("no: the generator sent {reached:.0}/s"),
             Self::Not(Void::Receiver { missed }) => format!("no: the receiver lost {missed} frames"),
             Self::Not(Void::Uneven) => "no: frames left in bursts".to_owned(),
             Self::Not(Void::Undrained { waited }) => {
-                format!("no: after {waited:#} frames may still have been on their way")
+                format!("no: after {waited:#}, frames may still have been in transit")
             }
-            Self::Not(Void::Stragglers) => "no: frames came after it was over".to_owned(),
+            Self::Not(Void::Stragglers) => "no: frames arrived after it had ended".to_owned(),
         }
     }
 }

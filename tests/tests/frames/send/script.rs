@@ -325,7 +325,7 @@ fn what_is_wrong_before_the_start_sends_nothing() {
     for (flags, said) in [
         (format!("mem:a --script {}", files.at("none.lua").display()), "cannot be read"),
         (format!("mem:a --script {fine} --bad-checksum udp"), "--script contradicts --bad-checksum"),
-        (format!("live:gen0 --rate max -m {NOBODY} --script {fine}"), "where no script runs"),
+        (format!("live:gen0 --rate max -m {NOBODY} --script {fine}"), "so no script can run"),
         (
             format!("udp:127.0.0.1:9 --script {fine}"),
             "sends through a socket, whose headers are the kernel's",

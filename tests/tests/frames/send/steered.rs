@@ -117,7 +117,7 @@ fn fields_of_several_streams_change_together_at_one_frame() {
     // Nothing is changed where one part of it is wrong.
     for (wrong, said) in [
         ("set stream=bulk ttl=9 stream=voice dport=70000", "voice: dport: '70000'"),
-        ("set stream=video dport=7", "'video' is no stream of this run; it has voice, bulk"),
+        ("set stream=video dport=7", "'video' is not a stream of this run; it has voice, bulk"),
         ("set size=9000", "1518"),
         ("set dport=7 rate=fast", "rate: 'fast' is not a number"),
         ("set sign=false", "'sign' is no field that can be changed"),

@@ -57,7 +57,8 @@ impl Handed {
             by: "software".to_owned(),
             error_ns: self.reading_ns,
             error_from: format!(
-                "the engine's own clock, read before each frame is handed over; two readings, one right after the other, are {:.0} ns apart (p95)",
+                "the engine's own clock, read before each frame is handed over; two consecutive readings are \
+                 {:.0} ns apart (p95)",
                 self.reading_ns
             ),
         }
@@ -136,7 +137,8 @@ pub(super) fn findings(
     let given_up = arrived.never_left.saturating_sub(failed);
     if arrived.is_signed && given_up > 0 {
         findings.notes.push(format!(
-            "{} never left: they were due when the load was changed, and are missed, not lost; incidents name their numbers",
+            "{} never left: they were due when the load was changed, so they count as missed, not lost; \
+             incidents list their numbers",
             if given_up == 1 { "1 frame".to_owned() } else { format!("{given_up} frames") }
         ));
     }

@@ -65,7 +65,7 @@ impl SendJob {
                 || ports.iter_mut().any(|port| port.offload().is_some())
                 || ports[1].own_time()?.is_some()
             {
-                let why = "both ports must send frames at this program's times; take packet: or xdp:";
+                let why = "both ports must send frames at this program's times; use packet: or xdp:";
                 return Err(PacketError::Wrong(format!("--servers: {why}")));
             }
         }
@@ -95,7 +95,7 @@ impl SendJob {
             if own.is_some() || ports[0].offload().is_some() {
                 let name = &plan.port;
                 return Err(PacketError::Wrong(format!(
-                    "{name} {why}; give a larger --read-ahead, or take packet:"
+                    "{name} {why}; give a larger --read-ahead, or use packet:"
                 )));
             }
             choices.push(words::of_tape(Room::of(&plan).bytes()));
@@ -246,7 +246,7 @@ pub(super) fn check_receiver(plan: &SendPlan) -> Result<(), PacketError> {
         return Ok(());
     }
     let what =
-        format!("--queues: --receive reads one queue of {port}, and frames of the others would seem lost");
+        format!("--queues: --receive reads one queue of {port}, so frames of the others would count as lost");
     Err(PacketError::Wrong(what))
 }
 
@@ -261,7 +261,7 @@ pub(super) fn scripts(
     let Some(script) = &plan.script else { return Ok(Vec::new()) };
     let wrong = |problem: String| PacketError::Wrong(format!("--script: {problem}"));
     if port_has_frames {
-        let why = "makes or times frames by itself, where no script runs; send them from packet: or xdp:";
+        let why = "makes or times frames itself, so no script can run; send from packet: or xdp:";
         return Err(wrong(format!("{} {why}", plan.port)));
     }
     if plan.split.is_some() {
@@ -303,8 +303,8 @@ fn made(
 fn tape_of(plan: &SendPlan, file: &Path, room: Room) -> Result<TapeSetup, PacketError> {
     if plan.queues > 1 {
         return Err(PacketError::Wrong(format!(
-            "--queues: {} is larger than --read-ahead, and several threads cannot read it while they send; give a larger \
-             --read-ahead, or one queue",
+            "--queues: {} is larger than --read-ahead, and several threads cannot read it while sending; give \
+             a larger --read-ahead, or one queue",
             file.display()
         )));
     }
@@ -402,7 +402,7 @@ fn too_long(lengths: &Lengths, port: &str, length: usize, longest: usize) -> Pac
         (", its MTU with header and FCS", ", or raise the interface's MTU")
     };
     PacketError::Wrong(format!(
-        "a frame size of {} is more than {port} takes ({}{what}); {advice}{raise}",
+        "a frame size of {} is more than {port} accepts ({}{what}); {advice}{raise}",
         length + FCS,
         longest + FCS
     ))

@@ -102,7 +102,7 @@ fn part(
             )));
         }
     }
-    let problem = "its stamps give no times to replay, so it cannot be split over two ports";
+    let problem = "its timestamps give no times to replay, so it cannot be split over two ports";
     let (cycle, ends) = timing.of(side).ok_or_else(|| PacketError::Wrong(problem.to_owned()))?;
     let (template, pattern) = (Arc::new(template), Some(Pattern::Cycle(cycle)));
     Ok(SideJob { side, template, pattern, tape: None, ends })

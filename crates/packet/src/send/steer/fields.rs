@@ -49,7 +49,7 @@ impl Steering {
     pub(super) fn set_size(&self, control: &JobControl, asked: &ControlCommand<'_>) -> Answer {
         let order = Order { stream: None, key: "size".to_owned(), value: asked.rest.replace(' ', "") };
         if order.value.is_empty() {
-            return Err("'' is no frame size; write set size 512 (bytes, FCS counted)".to_owned());
+            return Err("'' is not a frame size; write set size 512 (bytes with FCS)".to_owned());
         }
         self.carry_out(control, asked, &[order])
     }
@@ -114,7 +114,8 @@ impl Steering {
     /// The frames with these fields.
     fn made(&self, state: &State, orders: &[&Order]) -> Result<(Made, Arc<Template>), String> {
         let made = state.made.as_ref().ok_or(
-            "frames of a file keep their fields and sizes; start another run with --vary, or with frames that are made",
+            "frames of a file keep their fields and sizes; start another run with --vary, or with generated \
+             frames",
         )?;
         let mut made = made.clone();
         self.edit(&mut made, orders)?;
@@ -192,9 +193,8 @@ impl Steering {
         };
         let pace = Pace::read(&order.value).map_err(wrong)?;
         if pace == Pace::Max {
-            return Err(
-                "rate: max cannot be set together with fields, or of a stream; write set rate max".to_owned()
-            );
+            return Err("rate: max cannot be set together with fields, or for a stream; write set rate max"
+                .to_owned());
         }
         let exact = |template: &Template| {
             let rate = self.rate(&pace, template)?;

@@ -64,7 +64,7 @@ fn streams(value: &str, names: &[String]) -> Result<Vec<Option<usize>>, String> 
         return Ok(vec![None]);
     }
     if names.len() < 2 {
-        return Err("this run has one stream only; leave stream= out".to_owned());
+        return Err("this run has only one stream; leave out stream=".to_owned());
     }
     // A name may have a comma itself.
     let parts: Vec<&str> =
@@ -74,7 +74,7 @@ fn streams(value: &str, names: &[String]) -> Result<Vec<Option<usize>>, String> 
         let number = names
             .iter()
             .position(|name| name == part)
-            .ok_or_else(|| format!("'{part}' is no stream of this run; it has {}", first_of(names)))?;
+            .ok_or_else(|| format!("'{part}' is not a stream of this run; it has {}", first_of(names)))?;
         if !found.contains(&Some(number)) {
             found.push(Some(number));
         }
@@ -130,12 +130,12 @@ mod tests {
         assert!(refused("dport=").starts_with("'dport=' has no value"));
         assert_eq!(
             refused("stream=video ttl=1"),
-            "'video' is no stream of this run; it has voice, bulk, a,b"
+            "'video' is not a stream of this run; it has voice, bulk, a,b"
         );
         assert_eq!(refused("ttl=1 stream=bulk ttl=2"), "'ttl' is set twice for one stream");
         assert_eq!(refused("vary=id=1 vary=id=2"), "'vary' is set twice for one stream");
         let one = read("stream=0 ttl=1", &["0".to_owned()]).unwrap_err();
-        assert_eq!(one, "this run has one stream only; leave stream= out");
+        assert_eq!(one, "this run has only one stream; leave out stream=");
         assert_eq!(read("stream=all ttl=1", &["0".to_owned()]).unwrap(), [order(None, "ttl", "1")]);
     }
 }

@@ -201,7 +201,7 @@ impl Feeder {
             return Ok(());
         }
         Err(Stop::Wrong(format!(
-            "{}: was cut off while it was read: it had {} bytes when the run began, and has {bytes}",
+            "{}: was cut off while it was read: it had {} bytes when the run began, and now has {bytes}",
             self.setup.file.display(),
             self.bytes
         )))

@@ -53,7 +53,7 @@ impl Opened {
     /// Why threads that send had better not spin, if they had.
     pub fn crowded(&self) -> Option<Crowded> {
         self.shares.then(|| Crowded {
-            why: "what sends and what receives take turns at each port, and spinning would keep the one from it"
+            why: "the sender and the receiver take turns at each port, and spinning would block one of them"
                 .to_owned(),
             mend: "use packet: ports, which have a socket for each direction".to_owned(),
         })
@@ -71,7 +71,7 @@ impl Opened {
             let name = &about.name;
             if has_own {
                 return Err(PacketError::Wrong(format!(
-                    "--bidirectional: {name} keeps its own time, by which frames leave in one direction only"
+                    "--bidirectional: {name} keeps its own time, which works in only one direction"
                 )));
             }
             if !can {

@@ -20,7 +20,10 @@ impl Sweep {
     fn waited(&self) -> Option<String> {
         let (asked, drain) = (self.job.plan.drain, self.bench.drain);
         (drain > asked).then(|| {
-            format!("frames came later than {asked:#} after a trial: from then on {drain:#} were waited for them (--drain)")
+            format!(
+                "frames arrived later than {asked:#} after a trial: from then on, trials waited {drain:#} for \
+                 them (--drain)"
+            )
         })
     }
 
@@ -41,8 +44,8 @@ impl Sweep {
         ));
         if self.repeated > 0 {
             notes.push(format!(
-                "trials made again, or at a lower load: {}, which do not count, as the generator or the receiver fell \
-                 short, or frames left in bursts",
+                "trials made again, or at a lower load: {}, which do not count, because the generator or the \
+                 receiver fell short, or frames left in bursts",
                 self.repeated
             ));
         }
@@ -86,11 +89,12 @@ fn reached(size: u32, found: &GoalFindings) -> Option<String> {
     let name = &found.goal.name;
     match found.end {
         End::Generator(reached) => Some(format!(
-            "{name} of {size} bytes lies above what the generator makes ({reached:.0}/s): take a faster port or a lower --max-rate"
+            "{name} of {size} bytes is above what the generator can send ({reached:.0}/s): use a faster port \
+             or a lower --max-rate"
         )),
         End::Receiver(reached) => Some(format!(
-            "{name} of {size} bytes lies above what this machine's receiver keeps up with ({reached:.0}/s): give it more room \
-             (slots=…), a CPU of its own (--cpus) or a faster port, or take a lower --max-rate"
+            "{name} of {size} bytes is above what this machine's receiver can handle ({reached:.0}/s): give it \
+             more room (slots=…), its own CPU (--cpus) or a faster port, or use a lower --max-rate"
         )),
         _ => None,
     }

@@ -27,7 +27,7 @@ impl Sweep {
             return Ok(());
         }
         let Some(throughput) = throughput(self.here()) else {
-            self.notes.push(format!("recovery at {size} bytes: not measured, as no load was found"));
+            self.notes.push(format!("recovery at {size} bytes: not measured, because no load was found"));
             return Ok(());
         };
         let order = RecoveryOrder::of(throughput, limits.max, length);
@@ -62,7 +62,7 @@ impl Sweep {
             return Ok(());
         };
         let Some(load) = throughput(found) else {
-            self.notes.push(format!("resets: not measured, as no load was found at {size} bytes"));
+            self.notes.push(format!("resets: not measured, because no load was found at {size} bytes"));
             return Ok(());
         };
         let trial = self.job.plan.trial;
@@ -71,7 +71,7 @@ impl Sweep {
         if order.patience < plan.patience {
             let (patience, flag) = (order.patience, "--reset-time");
             self.notes
-                .push(format!("resets: at {load} the device is waited for {patience:#} at most ({flag})"));
+                .push(format!("resets: at {load}, Tare waits at most {patience:#} for the device ({flag})"));
         }
         for number in 1..=plan.count {
             if self.stops() {

@@ -248,7 +248,7 @@ fn a_fault_port_of_known_loss_is_below_ndr_and_inside_a_looser_goal() {
     let words = |name| cell(sizes, 0, name).clone();
     assert_eq!(words("NDR"), Cell::Nothing, "{sizes:?}");
     assert!(
-        matches!(words("2% ended"), Cell::Words(text) if text.starts_with("at least: the highest load")),
+        matches!(words("2% ended"), Cell::Words(text) if text.starts_with("at least: the highest requested load")),
         "{sizes:?}"
     );
     assert_eq!(figure(sizes, 0, "2%"), 5_000.0);
@@ -269,10 +269,10 @@ fn a_generator_that_falls_short_is_said_to_be_the_limit() {
     let findings = carry_out(plan(|sweep| sweep.max_rate = Some("800M".into())), |inner, _| inner);
     let sizes = table(&findings, "sweep");
     let Cell::Words(end) = cell(sizes, 0, "NDR ended") else { panic!() };
-    assert!(end.starts_with("at least: the generator makes no more than"), "{end}");
+    assert!(end.starts_with("at least: the generator sends no more than"), "{end}");
     assert_eq!(findings.invalid_trials, Some((2, 2)));
     assert!(
-        findings.notes.iter().any(|note| note.contains("lies above what the generator makes")),
+        findings.notes.iter().any(|note| note.contains("is above what the generator can send")),
         "{:?}",
         findings.notes
     );
