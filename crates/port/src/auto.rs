@@ -33,17 +33,17 @@ struct Candidate {
 const ZERO_COPY: Candidate = Candidate {
     kind: PortKind::Xdp,
     mode: Some("zerocopy"),
-    why: "the driver hands frames over without a copy",
+    why: "the driver passes frames without copying",
 };
 const XDP_COPY: Candidate = Candidate {
     kind: PortKind::Xdp,
     mode: Some("copy"),
-    why: "of the ways that copy frames, it costs least for each",
+    why: "of the methods that copy frames, it costs least per frame",
 };
 const PACKET: Candidate = Candidate {
     kind: PortKind::Packet,
     mode: None,
-    why: "every interface has it, and of the ways that copy frames its gaps are the most even",
+    why: "every interface supports it, and of the methods that copy frames, its gaps are the most even",
 };
 
 impl Candidate {
@@ -80,12 +80,14 @@ fn candidates(name: &str, wish: &Wish, used: Option<&str>) -> (Vec<Candidate>, V
     };
     if let Some(used) = used {
         let why = format!(
-            "the host's own stack uses the interface ({used}), and a driver that sends without a copy may take its queue away from it"
+            "the host's own stack uses the interface ({used}), and a driver that sends without copying may \
+             take its queue away from it"
         );
         leave_out(ZERO_COPY.mode, &why);
     }
     if wish.direction == Direction::Transmit && wish.busy {
-        let why = "a thread spins towards due times, and of the ways that copy frames AF_PACKET has the more even gaps";
+        let why = "threads spin before due times, and of the methods that copy frames, AF_PACKET has the more \
+                   even gaps";
         leave_out(XDP_COPY.mode, why);
     }
     (tried, refused)

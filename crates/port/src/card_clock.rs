@@ -31,7 +31,7 @@ impl CardClock {
     pub fn of(interface: &Interface) -> Result<Self, Why> {
         let Some(number) = interface.stamping.clock else {
             return Err(
-                "the driver names no clock of the card (/dev/ptpN), so its times cannot be compared".into()
+                "the driver reports no clock of the card (/dev/ptpN), so its times cannot be compared".into(),
             );
         };
         let phc = Phc::of(number);

@@ -19,7 +19,7 @@ pub enum PortError {
     /// The driver or the kernel cannot do what was asked for.
     #[error("{what} is not available: {why}")]
     Unavailable { what: String, why: Why },
-    #[error("a frame of {length} bytes is longer than the {longest} that {port} takes")]
+    #[error("a frame of {length} bytes is longer than the {longest} that {port} accepts")]
     TooLong { port: String, length: usize, longest: usize },
     /// The interface went away while the port was open.
     #[error("the interface '{interface}' is gone")]

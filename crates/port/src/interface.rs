@@ -260,7 +260,7 @@ fn occupant(
             format!("process {process} ({name}) holds it, so end that first")
         }
         None => {
-            format!("take it away by 'ip link set dev {interface} xdp off', or end the process that holds it")
+            format!("remove it with 'ip link set dev {interface} xdp off', or end the process that holds it")
         }
     };
     format!("'{interface}' has an XDP program already:{name} (number {number}, {mode}); {advice}")
@@ -302,8 +302,8 @@ mod tests {
         );
         assert_eq!(
             occupant("eth0", 42, false, None, None),
-            "'eth0' has an XDP program already: (number 42, generic); take it away by 'ip link set dev eth0 xdp off', or end \
-             the process that holds it"
+            "'eth0' has an XDP program already: (number 42, generic); remove it with 'ip link set dev eth0 xdp \
+             off', or end the process that holds it"
         );
     }
 

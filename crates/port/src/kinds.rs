@@ -52,24 +52,25 @@ kinds! {
     /// AF_PACKET.
     Packet = "packet", "INTERFACE", Interface, [
         "mode" "how frames leave: mmsg (a batch for each call) or ring (TX_RING)",
-        "qdisc" "bypass (the default) or keep: whether the queueing discipline is passed by",
-        "launch" "auto, etf or fq: that queueing discipline, not this process, lets frames go at their times",
-        "priority" "the priority of sent frames, 0 to 15: which class of a queueing discipline they pass",
-        "receive" "slots (a frame is seen at once; the default both ways) or blocks (cheapest; the default one way)",
+        "qdisc" "bypass (the default) or keep the queueing discipline",
+        "launch" "auto, etf or fq: this queueing discipline, not this process, releases frames at their times",
+        "priority" "the priority of sent frames, 0 to 15, which selects their class of the queueing discipline",
+        "receive" "slots (frames are seen at once; the default if the port also sends) or blocks (cheapest; \
+                   the default if it only receives)",
         "slots" "frames that the receive ring holds",
-        "stamps" "hardware or driver; without it the better that there is",
+        "stamps" "hardware or driver; by default the better of those available",
         "share" "hash (the default), cpu, queue or lb: how queues share what arrives",
-        "promiscuous" "no: only frames to this interface's own address",
-        "outgoing" "yes: frames that this host sends are received, too, as far as they pass the queueing discipline",
+        "promiscuous" "no: receive only frames to this interface's own address",
+        "outgoing" "yes: also receive frames that this host sends, if they pass the queueing discipline",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// AF_XDP.
     Xdp = "xdp", "INTERFACE", Interface, [
-        "mode" "copy or zerocopy; without it the better that the driver has",
+        "mode" "copy or zerocopy; by default the better that the driver supports",
         "attach" "native or generic: where the program runs",
-        "stamps" "no: received frames carry no time, which costs less",
+        "stamps" "no: received frames get no timestamp, which costs less",
         "slots" "frames that each ring holds",
-        "take" "all: receive also where the host's default route leads through the interface, and cut it off",
+        "take" "all: receive even on the interface of the host's default route, and cut the host off",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// XDP live frames.
@@ -89,21 +90,22 @@ kinds! {
     Udp = "udp", "ADDRESS:PORT", Other, [
         "local" "the address to send from; for IPv6 in brackets",
         "port" "the port to send from and receive at",
-        "gso" "no: one call for each datagram, not one for many",
+        "gso" "no: one system call per datagram, not one for many",
         "buffer" "bytes of the socket's buffers",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// A network device of this host whose other end is this program.
     Tap = "tap", "INTERFACE", Interface, [
         "mtu" "the MTU to set on the device",
-        "mac" "the MAC address that the device is given",
-        "address" "the address that the device is given, with its prefix length: 198.18.0.1/24",
+        "mac" "the device's MAC address",
+        "address" "the device's address with its prefix length: 198.18.0.1/24",
     ];
     /// A capture file: replayed, or written.
     Pcap = "pcap", "FILE", Other, [
-        "loop" "how many times the file is replayed; 0 is for ever",
-        "interface" "of a file with several: the name or number (from 0) of the one whose frames are read",
-        "format" "pcap (nanoseconds), pcap-us or pcapng: what is written; otherwise as the file's name ends",
+        "loop" "how many times to replay the file; 0: forever",
+        "interface" "in a file with several interfaces: the name or number (from 0) of the one to read",
+        "format" "format to write: pcap (nanoseconds), pcap-us or pcapng; by default from the end of the \
+                  file's name",
     ];
     /// A pair of rings in this process.
     Mem = "mem", "NAME", Other, [
@@ -112,32 +114,32 @@ kinds! {
     ];
     /// The FPGA module: on a board, or simulated.
     Fpga = "fpga", "INTERFACE or fpga:sim", Other, [
-        "wire" "of a simulation: the interface that its wire ends at, or loop (the default): a cable to itself",
-        "tap" "of a simulation: a network device of this host that its wire ends at, made for it",
+        "wire" "simulation: the interface at the end of its wire, or loop (the default): a cable to itself",
+        "tap" "simulation: a new network device of this host at the end of its wire",
         "address" "of that device: its own address and prefix, 198.18.0.1/24",
         "mac" "its MAC address",
         "mtu" "its MTU",
-        "traffic" "of a simulation: a capture file whose frames arrive over and over, with the gaps of the file",
-        "pcap" "of a simulation: a pcapng file with all that is on its wire, in simulated time",
-        "program" "of a simulation: where the simulator is",
-        "seed" "of a simulation: the number that decides what its memories hold at first",
-        "delay" "of a simulation with sessions (tare http): how long its own responder waits",
-        "answer" "of the same: bytes of a response, headers and body",
-        "carrier" "no: its wire counts as up whatever the module says of it, as some PHYs do not tell",
+        "traffic" "simulation: a capture file whose frames arrive repeatedly, with the file's gaps",
+        "pcap" "simulation: a pcapng file for everything on its wire, in simulated time",
+        "program" "simulation: path of the simulator",
+        "seed" "simulation: seed of the initial contents of memories",
+        "delay" "simulation with sessions (tare http): how long its own responder waits",
+        "answer" "the same: bytes of a response, headers and body",
+        "carrier" "no: treat the wire as up whatever the module reports, for PHYs that do not report it",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// Loses, doubles, swaps, holds back and damages frames.
     Fault = "fault", "PORT", Wrapper, [
-        "drop" "frames that are lost: 1%, every=1000 or at=17+18",
+        "drop" "frames to drop: 1%, every=1000 or at=17+18",
         "duplicate" "frames that come twice",
-        "reorder" "frames that come later than those after them",
-        "by" "how many frames a reordered one is overtaken by (1)",
+        "reorder" "frames to deliver after later ones",
+        "by" "how many frames overtake a reordered one (1)",
         "delay" "frames that are held back",
         "hold" "for how long (1ms)",
-        "corrupt" "frames of which one bit is wrong",
+        "corrupt" "frames to change one bit of",
         "seed" "the number that decides which",
         "on" "transmit (the default), receive or both",
-        "room" "frames that may be held back at a time (1024)",
+        "room" "frames that may be held back at once (1024)",
     ];
     /// Writes what passes to a pcapng file.
     Record = "record", "PORT", Wrapper, [
@@ -146,7 +148,7 @@ kinds! {
     ];
     /// Writes a line for each frame that passes.
     Trace = "trace", "PORT", Wrapper, [
-        "file" "where to, instead of standard error",
+        "file" "file to write to, instead of standard error",
         "most" "lines at most (1000)",
     ];
 }

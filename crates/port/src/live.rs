@@ -87,9 +87,9 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     let home = Home::here().map_err(|error| PortError::System { what, error })?;
     let state = State::new().map_err(explain)?;
     let (watching, refusals) = match Watching::begin(&state) {
-        Ok(watching) => (Some(watching), ("tracepoint", "exact, for frames of this port alone".to_owned())),
+        Ok(watching) => (Some(watching), ("tracepoint", "exact, for frames of this port only".to_owned())),
         Err(error) => {
-            (None, ("interface", format!("its counters hold what others were refused, too: {error}")))
+            (None, ("interface", format!("its counters include refused frames of other programs: {error}")))
         }
     };
     let choices = vec![

@@ -114,7 +114,7 @@ fn missing(address: &Address, name: &str, error: &io::Error) -> PortError {
     let there = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
     address.wrong(
         &format!("there is no network namespace '{name}'"),
-        &format!("netns=NAME as 'ip netns list' has it ({there}), or netns=/proc/PID/ns/net"),
+        &format!("netns=NAME as in 'ip netns list' ({there}), or netns=/proc/PID/ns/net"),
     )
 }
 

@@ -75,9 +75,10 @@ impl Reserved {
         }
         Err(PortError::Unavailable {
             what: format!("{count} ports in a row of each shared address"),
-            why: "sockets of this host have some of each such block; close those, or take an address that the host \
-                  has not"
-                .to_owned(),
+            why:
+                "sockets of this host use some ports of each such block; close them, or use an address that \
+                  the host does not have"
+                    .to_owned(),
         })
     }
 

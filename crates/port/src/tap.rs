@@ -54,7 +54,7 @@ pub(crate) fn make(address: &Address, name: &str, is_one_of_several: bool) -> Re
 
 fn wanted(address: &Address, name: &str) -> Result<Wanted, PortError> {
     if name.len() > 15 || name.contains('/') || name.contains(char::is_whitespace) {
-        return Err(address.wrong("is no name for a device", "up to 15 letters without '/' and spaces"));
+        return Err(address.wrong("is not a device name", "up to 15 letters without '/' and spaces"));
     }
     Wanted::read(address)
 }
@@ -176,7 +176,8 @@ fn refused(name: &str, error: io::Error) -> PortError {
         }
         Some(libc::EBUSY) => PortError::Unavailable { what, why: "another program has it".to_owned() },
         Some(libc::EINVAL) => {
-            let why = "the name is that of an interface of another kind, or an option cannot be".to_owned();
+            let why =
+                "the name is that of an interface of another kind, or an option is impossible".to_owned();
             PortError::Unavailable { what, why }
         }
         _ => PortError::System { what, error },

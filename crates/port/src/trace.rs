@@ -69,7 +69,7 @@ impl Lines {
     #[cold]
     fn close(&mut self) {
         if !std::mem::replace(&mut self.is_closed, true) {
-            let _ = self.out.write_all(b"trace: that was the last line that was asked for (most=)\n");
+            let _ = self.out.write_all(b"trace: this was the last requested line (most=)\n");
             let _ = self.out.flush();
         }
     }

@@ -83,7 +83,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         ..About::default()
     };
     let (chosen, why) = match segments {
-        Ok(()) => ("UDP_SEGMENT", "payloads of one length leave by one message"),
+        Ok(()) => ("UDP_SEGMENT", "payloads of the same length leave in one message"),
         Err(why) => ("sendmmsg", why),
     };
     about.choices.push(Choice { what: "sending", chosen: chosen.to_owned(), why: why.to_owned() });
@@ -105,7 +105,7 @@ fn may_cut() -> Result<(), &'static str> {
     let names = Interface::names().unwrap_or_default();
     let kinds = names.iter().filter_map(|name| Interface::find(name).ok()?.qdiscs().ok()).flatten();
     match kinds.map(|qdisc| qdisc.kind).any(|kind| ["tbf", "netem", "cake"].contains(&&*kind)) {
-        true => Err("a queueing discipline here (tbf, netem or cake) loses parts of messages without a word"),
+        true => Err("a queueing discipline here (tbf, netem or cake) loses parts of messages silently"),
         false => Ok(()),
     }
 }
@@ -124,14 +124,15 @@ fn ends(address: &Address, wish: &Wish) -> Result<(SocketAddr, SocketAddr), Port
         None => any,
         Some(text) => {
             let ip = text.trim_matches(['[', ']']).parse::<IpAddr>().ok();
-            ip.filter(|ip| ip.is_ipv4() == peer.is_ipv4())
-                .ok_or_else(|| address.wrong("local is no address like the peer's", "local=198.18.0.1"))?
+            ip.filter(|ip| ip.is_ipv4() == peer.is_ipv4()).ok_or_else(|| {
+                address.wrong("local is not an address of the peer's family", "local=198.18.0.1")
+            })?
         }
     };
     let port: u16 = address.read("port", "1024")?.unwrap_or(0);
     if port == 0 && wish.direction == Direction::Receive {
         return Err(address.wrong(
-            "receives on no port that anybody knows (its address is the peer's)",
+            "has no known port to receive on (its address is the peer's)",
             "port=N, and local=ADDRESS if this host has several",
         ));
     }

@@ -172,11 +172,11 @@ fn a_module_of_another_release_is_told_apart() {
     let layout: u64 = layout.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("a hash");
     let folder = scratch();
     for (magic, layout, version, link, expected) in [
-        (0x5441_5245, layout ^ 1, 1, 1, "laid out otherwise"),
-        (0x5441_5245, layout, 2, 1, "version 2.0, and this program knows version 1"),
+        (0x5441_5245, layout ^ 1, 1, 1, "register layout"),
+        (0x5441_5245, layout, 2, 1, "version 2.0, but this program knows version 1"),
         (0x1234, layout, 1, 1, "not a Tare module"),
         // What it says is not understood at all: in the end nobody answered.
-        (0x5441_5245, layout, 1, 2, "speaks version 2 of the link, this program version 1"),
+        (0x5441_5245, layout, 1, 2, "uses version 2 of the link protocol, this program version 1"),
     ] {
         let script = STRANGER.replace("MAGIC", &magic.to_string()).replace("LAYOUT", &layout.to_string());
         let script = script.replace("VERSION", &version.to_string()).replace("LINK", &link.to_string());
@@ -254,7 +254,7 @@ fn a_bitstream_is_checked_before_it_is_loaded() {
         ("bent.bit", &bent[..], "damaged; nothing was loaded"),
         ("cut.bit", &good[..good.len() / 2], "cut off"),
         ("text.bit", b"not a bitstream", "no preamble"),
-        ("other.bit", &other, "0x01128043, which is no ECP5"),
+        ("other.bit", &other, "0x01128043, which is not an ECP5"),
         ("empty.bit", b"", "no preamble"),
     ] {
         refused(&format!("load --check {}", write(name, bytes)), expected);

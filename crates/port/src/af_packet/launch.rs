@@ -128,7 +128,7 @@ fn beyond_wall(id: libc::clockid_t) -> Option<i64> {
 /// What cannot go with launch times.
 fn refuse_others(setting: &Setting) -> Result<(), PortError> {
     let why = if setting.mode == "ring" {
-        "the transmit ring takes one launch time for all frames of a call; leave out mode=ring"
+        "the transmit ring accepts only one launch time for all frames of a call; leave out mode=ring"
     } else if setting.asks_bypass {
         "the queueing discipline keeps the launch times; leave out qdisc=bypass"
     } else {
@@ -179,18 +179,18 @@ fn absent(root: Option<&Qdisc>, asked: &str, interface: &str) -> String {
     let advice = match asked {
         "etf" => etf,
         "fq" => fq,
-        _ => format!("{fq}, or {etf} where the card sends at given times (offload)"),
+        _ => format!("{fq}, or {etf} if the card sends at given times (offload)"),
     };
     format!(
-        "'{interface}' has {kind}, so the kernel would send frames at once; set one that keeps launch \
-         times, if the kernel has it: {advice}"
+        "'{interface}' has {kind}, so the kernel would send frames at once; set a queueing discipline that \
+         keeps launch times, if the kernel has it: {advice}"
     )
 }
 
 fn choices(times: Times, is_below: bool, setting: &Setting) -> Vec<Choice> {
     let (chosen, why) = match times {
         Times::Etf(etf) => {
-            let who = if etf.offload { "the card sends them at their times" } else { "the kernel's timer" };
+            let who = if etf.offload { "the card sends frames at their times" } else { "the kernel's timer" };
             let mode = if etf.deadline { "deadline" } else { "strict" };
             let why = format!(
                 "{who}, by clock {} and {mode}: handed to the driver {} µs before, dropped and counted (tx.late) when late",

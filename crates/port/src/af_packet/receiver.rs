@@ -87,9 +87,9 @@ impl Receiver {
     fn join(&self, setting: &Setting, choices: &mut Vec<Choice>) -> Result<(), PortError> {
         let Some(group) = setting.fanout else { return Ok(()) };
         let (mode, why) = match setting.share {
-            "cpu" => (libc::PACKET_FANOUT_CPU, "as asked: by the CPU that a frame came in on"),
+            "cpu" => (libc::PACKET_FANOUT_CPU, "as requested: by the CPU that a frame arrived on"),
             "lb" => (libc::PACKET_FANOUT_LB, "as asked: in turn"),
-            "queue" => (libc::PACKET_FANOUT_QM, "as asked: by the card's queue"),
+            "queue" => (libc::PACKET_FANOUT_QM, "as requested: by the card's queue"),
             _ => (libc::PACKET_FANOUT_HASH, "all frames of a flow come to one queue, in order"),
         };
         let kind = mode | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
@@ -209,8 +209,10 @@ fn inlet(
     let (kind, why) = match (setting.receive, setting.is_receive_only) {
         ("slots", _) => ("slots", "as asked: TPACKET_V2"),
         ("blocks", _) => ("blocks", "as asked: TPACKET_V3"),
-        (_, true) => ("blocks", "TPACKET_V3: frames are only received, and blocks of them cost least"),
-        (_, false) => ("slots", "TPACKET_V2: frames go both ways, and each is seen as soon as it is there"),
+        (_, true) => ("blocks", "TPACKET_V3: the port only receives, and blocks of frames cost least"),
+        (_, false) => {
+            ("slots", "TPACKET_V2: the port also sends, and each frame is seen as soon as it arrives")
+        }
     };
     choices.push(Choice { what: "receive", chosen: kind.into(), why: why.into() });
     let made = if kind == "slots" {
@@ -234,11 +236,12 @@ fn switch_stamps(
         choices.push(Choice { what: "stamps", chosen: by.name().into(), why });
     };
     let refused = match (setting.stamps, interface.stamping.hardware) {
-        ("driver", _) => "as asked: the kernel's stamps".to_owned(),
+        ("driver", _) => "as requested: the kernel's timestamps".to_owned(),
         (_, false) => {
             let driver = interface.driver.as_deref().unwrap_or("of this interface");
             format!(
-                "the driver {driver} does not stamp every frame in hardware: the kernel does, when it takes it over"
+                "the driver {driver} does not timestamp every frame in hardware: the kernel does, when it \
+                 receives the frame"
             )
         }
         (_, true) => match card(interface) {
@@ -250,7 +253,7 @@ fn switch_stamps(
                 choose(StampedBy::Hardware, card.words());
                 return Ok(Some((card, guard)));
             }
-            Err(why) => format!("the card's stamps are not used: {why}; the kernel's are"),
+            Err(why) => format!("the card's timestamps are not used, but the kernel's: {why}"),
         },
     };
     if setting.stamps == "hardware" {

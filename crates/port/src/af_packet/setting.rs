@@ -54,7 +54,7 @@ impl Setting {
         }
         if is_receive_only && address.option("launch").is_some_and(|launch| launch != "no") {
             return Err(
-                address.wrong("launch times need frames that leave", "no launch= if the port only receives")
+                address.wrong("launch times need a port that sends", "no launch= if the port only receives")
             );
         }
         // Queues of one process that nobody gave a group share one all the same: none gets what another has.

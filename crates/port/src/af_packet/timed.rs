@@ -296,8 +296,8 @@ impl Outlet for Timed {
         // Said once: what else left is told of all the same.
         if told == 0 && self.voyage.early_in_a_row >= MOST_EARLY && !self.is_complained {
             self.is_complained = true;
-            let what = "frames leave long before their launch times: the queueing discipline that kept them is gone, or they pass \
-                        another class of it (priority=…)";
+            let what = "frames leave long before their launch times: the queueing discipline that held them is \
+                        gone, or they pass through another of its classes (priority=…)";
             return Err(io::Error::other(what));
         }
         Ok(told)

@@ -79,11 +79,12 @@ fn card(
         choices.push(Choice { what: "stamps of sent frames", chosen: by.name().to_owned(), why });
     };
     let refused = match setting.stamps {
-        "driver" => "as asked: the kernel's, when the driver takes the frame".to_owned(),
+        "driver" => "as requested: the kernel's, when the driver accepts the frame".to_owned(),
         _ if !interface.stamping.sent => {
             let driver = interface.driver.as_deref().unwrap_or("of this interface");
             format!(
-                "the driver {driver} does not stamp sent frames in hardware: the kernel does, when the driver takes them"
+                "the driver {driver} does not timestamp sent frames in hardware: the kernel does, when the \
+                 driver accepts them"
             )
         }
         _ => {

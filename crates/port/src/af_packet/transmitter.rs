@@ -260,24 +260,24 @@ fn at_once(
 ) -> Result<Box<dyn Outlet>, PortError> {
     pass_by_qdisc(socket, setting, choices)?;
     if setting.mode == "ring" {
-        let why = "as asked: frames lie in memory that the kernel reads".to_owned();
+        let why = "as requested: frames are in memory that the kernel reads".to_owned();
         choices.push(Choice { what: "mode", chosen: "ring".into(), why });
         let ring = Ring::new(socket, super::ring::SLOTS, longest + 4);
         return Ok(Box::new(ring.map_err(|error| failed(setting, "making the transmit ring", error))?));
     }
-    let why = "a copy costs less than the transmit ring's bookkeeping for each frame".to_owned();
+    let why = "copying a frame costs less than the transmit ring's bookkeeping".to_owned();
     choices.push(Choice { what: "mode", chosen: "mmsg".into(), why });
     Ok(Box::new(Batch::new(longest + 4)))
 }
 
 fn pass_by_qdisc(socket: &Socket, setting: &Setting, choices: &mut Vec<Choice>) -> Result<(), PortError> {
     if setting.qdisc == "keep" {
-        let why = "as asked: frames pass the queueing discipline".to_owned();
+        let why = "as requested: frames pass through the queueing discipline".to_owned();
         choices.push(Choice { what: "qdisc", chosen: "keep".into(), why });
         return Ok(());
     }
     let set = socket.set_packet(libc::PACKET_QDISC_BYPASS, 1);
-    set.map_err(|error| failed(setting, "passing by the queueing discipline", error))?;
+    set.map_err(|error| failed(setting, "bypassing the queueing discipline", error))?;
     let why = "frames go straight to the driver".to_owned();
     choices.push(Choice { what: "qdisc", chosen: "bypass".into(), why });
     Ok(())

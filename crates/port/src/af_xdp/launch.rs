@@ -41,14 +41,14 @@ impl Launch {
     pub fn of(interface: &Interface) -> Result<Self, Why> {
         let driver = interface.driver.as_deref().unwrap_or("this interface");
         match features::of_sockets(interface.index) {
-            Err(_) => return Err(format!("{driver}: the kernel does not tell whether the driver keeps one")),
+            Err(_) => return Err(format!("{driver}: the kernel does not report its launch-time support")),
             Ok(features) if !features.launch_time() => {
                 return Err(format!("{driver}: the driver offers no launch time"));
             }
             Ok(_) => {}
         }
         let Some(number) = interface.stamping.clock else {
-            return Err(format!("{driver}: the card has no clock to tell launch times by"));
+            return Err(format!("{driver}: the card has no clock for launch times"));
         };
         let card = CardClock::open(number).map_err(|error| format!("/dev/ptp{number}: {error}"))?;
         Self::by(card).map_err(|error| format!("/dev/ptp{number}: {error}"))
@@ -88,7 +88,7 @@ pub fn choice(launch: &Result<Launch, Why>) -> Choice {
     let (chosen, why) = match launch {
         Ok(_) => (
             "driver",
-            "frames that carry a time leave at it by the card's clock, where launch times are switched on for the \
+            "frames with a launch time leave at that time by the card's clock, if launch times are on for the \
              queue ('tc qdisc … etf offload')"
                 .to_owned(),
         ),

@@ -96,7 +96,7 @@ impl Options {
         }
         if wish.queue >= have.max(1) {
             return what(format!(
-                "'{}' has {have} queues, and number {} (from 0) was asked for",
+                "'{}' has {have} queues, but number {} (from 0) was requested",
                 interface.name, wish.queue
             ));
         }
@@ -178,8 +178,9 @@ impl Options {
 fn way_out(interface: &Interface) -> String {
     let name = &interface.name;
     format!(
-        "this host's default route leads through '{name}', and AF_XDP would take all its frames away from the host, those of your own \
-         connection to it among them; write packet:{name}, which takes none, or xdp,take=all:{name} if that is meant"
+        "this host's default route leads through '{name}', and AF_XDP would take all its frames away from the \
+         host, including those of your own connection to it; write packet:{name}, which takes none, or \
+         xdp,take=all:{name} if you want that"
     )
 }
 
@@ -194,7 +195,7 @@ pub fn taken_from_host(interface: &Interface, wish: &Wish) -> Option<Choice> {
         what: "frames",
         chosen: "taken from the host".to_owned(),
         why: format!(
-            "the host's own stack uses '{}' ({used}) and gets none of its frames meanwhile",
+            "the host's own stack uses '{}' ({used}) and gets none of its frames during the run",
             interface.name
         ),
     })
@@ -204,8 +205,8 @@ pub fn taken_from_host(interface: &Interface, wish: &Wish) -> Option<Choice> {
 fn passed_by(interface: &Interface, wish: &Wish) -> String {
     let (name, have, asked) = (&interface.name, interface.queues.receive, wish.queues.max(1));
     format!(
-        "'{name}' receives on {have} queues, of which {asked} would be read; read all of them (--queues {have}; forward: \
-         --threads {have}), or have it use fewer: 'ethtool -L {name} rx {asked}'"
+        "'{name}' receives on {have} queues, of which {asked} would be read; read all of them (--queues \
+         {have}; forward: --threads {have}), or reduce them: 'ethtool -L {name} rx {asked}'"
     )
 }
 
@@ -246,7 +247,7 @@ pub fn choices_of(redirect: &Redirect, stamps: Option<bool>) -> Vec<Choice> {
     let (stamps, why) = match redirect.stamps {
         true => ("driver", "the XDP program reads the clock for each frame; 'stamps=no' saves that"),
         false if stamps.is_none() => {
-            ("none", "nothing here asks when frames came; 'stamps=yes' has them all the same")
+            ("none", "nothing here needs arrival times; 'stamps=yes' adds them anyway")
         }
         false => ("none", "asked for"),
     };

@@ -155,17 +155,13 @@ fn refusal(interface: &Interface, mode: XdpMode, error: &BpfError) -> String {
     match error.errno() {
         Some(libc::EBUSY | libc::EEXIST) => {
             let known = interface.xdp_occupant();
-            let who = known.unwrap_or_else(|| {
-                format!("'{}' has another XDP program; take it away first", interface.name)
-            });
+            let who = known
+                .unwrap_or_else(|| format!("'{}' has another XDP program; remove it first", interface.name));
             format!("{mode}: {who}")
         }
-        Some(libc::EOPNOTSUPP) => format!("{mode}: {driver} has no XDP of its own (EOPNOTSUPP)"),
+        Some(libc::EOPNOTSUPP) => format!("{mode}: {driver} has no native XDP (EOPNOTSUPP)"),
         Some(libc::ERANGE | libc::EINVAL | libc::E2BIG) => {
-            format!(
-                "{mode}: {driver} refuses with an MTU of {} or the offloads that are on ({error})",
-                interface.mtu
-            )
+            format!("{mode}: {driver} refuses an MTU of {} or the current offloads ({error})", interface.mtu)
         }
         _ => format!("{mode}: {error}"),
     }

@@ -115,12 +115,12 @@ impl Plan {
         {
             let (never, role) = if used.receives() { ("sends", "receive") } else { ("receives", "transmit") };
             return Err(address.wrong(
-                &format!("this port never {never}: the fault would never happen"),
+                &format!("this port never {never}, so the fault would never happen"),
                 &format!("on={role}"),
             ));
         }
         if plan.by == 0 {
-            return Err(address.wrong("a frame cannot be overtaken by none", "by=1"));
+            return Err(address.wrong("a frame must be overtaken by at least one", "by=1"));
         }
         if [&plan.drop, &plan.duplicate, &plan.reorder, &plan.delay, &plan.corrupt]
             .iter()

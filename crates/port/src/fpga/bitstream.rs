@@ -89,25 +89,25 @@ pub enum Broken {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::NoPreamble => write!(f, "no preamble (ff ff bd b3): this is no bitstream of an ECP5"),
+            Self::NoPreamble => write!(f, "no preamble (ff ff bd b3): this is not an ECP5 bitstream"),
             Self::CutOff => write!(f, "it is cut off: it ends in the middle of a command"),
-            Self::Part(id) => write!(f, "it is for a part with the id {id:#010x}, which is no ECP5"),
-            Self::Command { command, at } => write!(f, "byte {at}: {command:#04x} is no command"),
+            Self::Part(id) => write!(f, "it is for a part with the id {id:#010x}, which is not an ECP5"),
+            Self::Command { command, at } => write!(f, "byte {at}: {command:#04x} is not a command"),
             Self::Crc { at, has, right } => {
                 write!(
                     f,
-                    "byte {at}: the CRC is {has:#06x}, and what is before it has {right:#06x}: it is damaged"
+                    "byte {at}: the CRC is {has:#06x}, but the data before it has {right:#06x}: it is damaged"
                 )
             }
             Self::Unchecked { at } => {
                 write!(f, "byte {at}: its frames have no CRCs, so nothing was compared: it may be damaged")
             }
             Self::Frames { part, has, needs } => {
-                write!(f, "it has {has} frames, and the whole configuration of {part} has {needs}")
+                write!(f, "it has {has} frames, but the whole configuration of {part} has {needs}")
             }
             Self::Empty => write!(f, "it has no frames: it configures nothing"),
-            Self::Order { at } => write!(f, "byte {at}: frames come before what they need"),
-            Self::Undone => write!(f, "it is cut off: it never says that it is done"),
+            Self::Order { at } => write!(f, "byte {at}: frames come before the commands that they need"),
+            Self::Undone => write!(f, "it is cut off: the final command is missing"),
         }
     }
 }

@@ -30,7 +30,8 @@ impl Claim {
                 let who = holder(&address)
                     .map_or_else(|| "a program".to_owned(), |process| format!("process {process}"));
                 let why = format!(
-                    "{who} speaks with it, and would lose its frames: a module has one host; wait for the end of that, or end it"
+                    "{who} uses it, and would lose its frames: a module has one host; wait until that ends, or \
+                     end it"
                 );
                 Err(PortError::Unavailable { what: what(), why })
             }
@@ -60,7 +61,7 @@ mod tests {
         let interface = Interface::find(name).unwrap();
         let first = Claim::on(&interface).unwrap();
         let error = Claim::on(&interface).unwrap_err();
-        let own = format!("process {} speaks with it", std::process::id());
+        let own = format!("process {} uses it", std::process::id());
         assert!(error.is_users() && error.to_string().contains(&own), "{error}");
         drop(first);
         Claim::on(&interface).unwrap();

@@ -79,7 +79,8 @@ impl Module {
         let refuse = |why: String| PortError::Unavailable { what: name.to_owned(), why };
         if hello.magic != MAGIC_WORD {
             let why = format!(
-                "what replies is not a Tare module: its magic word is {:#010x}, not {MAGIC_WORD:#010x}",
+                "the device that replies is not a Tare module: its magic word is {:#010x}, not \
+                 {MAGIC_WORD:#010x}",
                 hello.magic
             );
             return Err(refuse(why));
@@ -96,14 +97,17 @@ impl Module {
         module.version = (VERSION_MAJOR.of(version), VERSION_MINOR.of(version));
         if module.version.0 != MAJOR {
             let why = format!(
-                "its registers are of version {}.{}, and this program knows version {MAJOR}; load a bitstream of this release (tare fpga load), or build the simulator anew (make module-sim)",
+                "its registers have version {}.{}, but this program knows version {MAJOR}; load a bitstream of \
+                 this release (tare fpga load), or build the simulator anew (make module-sim)",
                 module.version.0, module.version.1
             );
             return Err(refuse(why));
         }
         if hello.layout != LAYOUT_HASH {
             let why = format!(
-                "its registers are laid out otherwise ({:#010x}) than this program knows ({LAYOUT_HASH:#010x}); both must be of one release: load its bitstream (tare fpga load), or build the simulator anew (make module-sim)",
+                "its register layout ({:#010x}) differs from this program's ({LAYOUT_HASH:#010x}); both must \
+                 be from the same release: load its bitstream (tare fpga load), or build the simulator anew \
+                 (make module-sim)",
                 hello.layout
             );
             return Err(refuse(why));
@@ -244,7 +248,7 @@ impl Module {
                 return Ok(values[1]);
             }
             if until.is_over() {
-                return Err(self.core().wrong("it does not become idle after it was told to forget"));
+                return Err(self.core().wrong("it does not become idle after the forget command"));
             }
             std::thread::sleep(LOOK);
         }

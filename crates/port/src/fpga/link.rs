@@ -78,12 +78,12 @@ pub enum Broken {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Short(bytes) => write!(f, "{bytes} bytes are no frame of the link, whose head has {HEAD}"),
+            Self::Short(bytes) => write!(f, "{bytes} bytes are not a frame: its header has {HEAD}"),
             Self::Foreign(ethertype) => write!(f, "the EtherType is {ethertype:#06x}, not {ETHERTYPE:#06x}"),
             Self::Version(version) => {
-                write!(f, "it speaks version {version} of the link, this program version {VERSION}")
+                write!(f, "it uses version {version} of the link protocol, this program version {VERSION}")
             }
-            Self::Length { says, has } => write!(f, "a body of {says} bytes is told, and {has} are there"),
+            Self::Length { says, has } => write!(f, "the body has {has} bytes instead of {says}"),
             Self::Kind(kind) => write!(f, "no frame is of kind {kind:#04x}"),
             Self::Body { kind, bytes } => {
                 write!(f, "a frame of kind {kind:#04x} has a body of {bytes} bytes")
@@ -272,19 +272,19 @@ impl Why {
     /// What it means, with the value that came along.
     pub fn says(self, value: u64) -> String {
         match self {
-            Self::Version => format!("it speaks another version of the link than {value}"),
-            Self::Kind => format!("it knows no frame of kind {value:#04x}"),
-            Self::Length => format!("a length of {value} bytes cannot be"),
+            Self::Version => format!("it uses another version of the link protocol than {value}"),
+            Self::Kind => format!("it does not know frames of kind {value:#04x}"),
+            Self::Length => format!("a length of {value} bytes is impossible"),
             Self::Time => format!("{value} · 2⁴⁸ ticks are too far away"),
             Self::Credit => format!("there was no room for it: {value} credits were outstanding"),
             Self::Lost => format!("frames were lost on the link: it expected number {value}"),
             Self::Address => format!("it has no register at {value:#05x}"),
-            Self::State => "it does not take frames now: its generator has the wire".to_owned(),
-            Self::Silent => "it heard nothing from the host for too long".to_owned(),
+            Self::State => "it does not accept frames now: its generator uses the wire".to_owned(),
+            Self::Silent => "it received nothing from the host for too long".to_owned(),
             Self::Wire if value == 0 => "its wire has no link".to_owned(),
             Self::Wire => "its wire has a link again".to_owned(),
             Self::Place => {
-                format!("a signature at halfword {value} is not inside of the frame, or behind halfword 255")
+                format!("a signature at halfword {value} is not inside the frame, or is beyond halfword 255")
             }
             Self::Other(number) => format!("error {number} ({value})"),
         }

@@ -175,13 +175,13 @@ fn about(address: &Address, wish: &Wish, module: &Module) -> About {
         false => Choice {
             what: "time",
             chosen: "the module's".to_owned(),
-            why: "frames leave, and are stamped, in cycles of 8 ns of its own clock".to_owned(),
+            why: "frames leave, and are timestamped, in 8 ns cycles of its own clock".to_owned(),
         },
     };
     let carrier = address.option("carrier").filter(|carrier| *carrier == "no").map(|_| Choice {
         what: "carrier",
         chosen: "not looked at".to_owned(),
-        why: "as asked: what leaves while the wire is down is lost and not counted".to_owned(),
+        why: "as requested: frames that leave while the wire is down are lost and not counted".to_owned(),
     });
     let (major, minor) = module.version();
     let built = Choice {

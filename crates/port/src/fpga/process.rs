@@ -139,8 +139,8 @@ pub(super) fn find(program: &Program, said: Option<&Path>) -> Result<PathBuf, Po
     places.into_iter().find(|path| is_program(path)).map_or_else(
         || {
             unavailable(format!(
-                "there is no {name} beside this program or on the path; build it by 'make module-sim', or say \
-                 where it is in {variable}"
+                "there is no {name} next to this program or on the PATH; build it with 'make module-sim', or \
+                 set {variable} to its path"
             ))
         },
         Ok,

@@ -218,8 +218,8 @@ impl Core {
         match self.try_once(kind::WRITE, 0, &body, self.transport.patience * TRIES)? {
             Some(_) => Ok(()),
             None => Err(self.wrong(format!(
-                "no reply came to a write of {what}, so it is not known whether it was done; it is not sent \
-                 again, because it could be done twice"
+                "no reply came to a write of {what}, so it is unknown whether it was done; Tare does not \
+                 repeat it, because it could be done twice"
             ))),
         }
     }

@@ -164,7 +164,7 @@ impl SessionPort {
     pub fn read(address: &Address) -> Result<Self, PortError> {
         if address.inner().is_some() {
             return Err(address
-                .wrong("wraps a simulation with sessions, which has no frames for the host", "fpga:sim"));
+                .wrong("wraps a simulation with sessions, which sends no frames to the host", "fpga:sim"));
         }
         let given =
             |options: &[&'static str]| options.iter().copied().find(|name| address.option(name).is_some());
@@ -192,7 +192,8 @@ impl SessionPort {
         let device = match (is_tapped, address.option("address")) {
             (false, _) => None,
             (true, text) => Some(device(text).ok_or_else(|| {
-                address.wrong("says no IPv4 address of its tap, where the target is", "address=198.18.0.1/24")
+                address
+                    .wrong("gives no IPv4 address of its tap, where the target is", "address=198.18.0.1/24")
             })?),
         };
         let seed = address.read("seed", "7")?;

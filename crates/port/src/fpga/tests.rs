@@ -256,8 +256,8 @@ fn a_module_that_goes_is_told_by_everything() {
 fn what_is_no_module_of_this_release_is_refused() {
     for (trick, words) in [
         (Trick::Magic(7), "not a Tare module: its magic word is 0x00000007"),
-        (Trick::Layout(0x1234), "laid out otherwise (0x00001234)"),
-        (Trick::Major(2), "of version 2.0, and this program knows version 1"),
+        (Trick::Layout(0x1234), "register layout (0x00001234)"),
+        (Trick::Major(2), "version 2.0, but this program knows version 1"),
     ] {
         let (_toy, module) = module(trick);
         let error = module.unwrap_err();
@@ -302,7 +302,7 @@ fn a_step_of_the_clock_whose_answer_is_lost_is_not_repeated() {
     let (toy, module) = module(Trick::Mumbles);
     let step = [(&COMMAND, COMMAND_NS_STEP.place(1))];
     let error = module.unwrap().write(&step).unwrap_err().to_string();
-    assert!(error.contains("command.ns_step") && error.contains("not known whether it was done"), "{error}");
+    assert!(error.contains("command.ns_step") && error.contains("unknown whether it was done"), "{error}");
     assert_eq!(toy.written.lock().unwrap().len(), 1);
 }
 

@@ -295,7 +295,7 @@ impl Plan<'_> {
     /// Goes to the stream whose turn it is.
     fn streams(&self, a: &mut Assembler, places: &mut Places, broken: Label) -> Result<(), Obstacle> {
         let streams = self.template.streams();
-        let full = || cannot("so many varying fields that their turns do not fit the program's memory");
+        let full = || cannot("more varying fields than fit into the program's memory");
         if streams.len() == 1 {
             return self.stream(a, places, 0, Number::Position, broken).ok_or_else(full);
         }

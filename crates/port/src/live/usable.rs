@@ -52,7 +52,7 @@ fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
         return Ok(());
     }
     let why = format!(
-        "{driver} cannot send frames of XDP programs (no ndo_xdp_xmit); take packet:{}",
+        "{driver} cannot send frames of XDP programs (no ndo_xdp_xmit); use packet:{}",
         interface.name
     );
     Err(PortError::Unavailable { what: format!("sending live frames at '{}'", interface.name), why })

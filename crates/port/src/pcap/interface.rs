@@ -116,7 +116,7 @@ impl Interface {
             match (code, value.len()) {
                 (2, 1..=256) => interface.name = String::from_utf8_lossy(value).into_owned(),
                 (9, 1) => {
-                    interface.ticks = Ticks::new(value[0]).ok_or("stamps are finer than can be read")?;
+                    interface.ticks = Ticks::new(value[0]).ok_or("timestamps are finer than can be read")?;
                 }
                 // In bits, but written in bytes by some.
                 (13, 1) => interface.fcs = usize::from(if value[0] >= 16 { value[0] / 8 } else { value[0] }),

@@ -182,7 +182,7 @@ impl Writer {
     /// If it cannot be written: the file then ends with the last frame before the buffer.
     pub fn flush(&mut self) -> Result<(), PortError> {
         let Some(file) = &mut self.file else {
-            return Err(wrong(&self.path, "is written no more since that failed"));
+            return Err(wrong(&self.path, "is no longer written since that failed"));
         };
         let full = &self.buffer[self.start..self.start + self.filled];
         if full.is_empty() {

@@ -213,7 +213,7 @@ impl Refused {
             Self::TooLong(length) => PortError::TooLong { port: port.to_owned(), length: *length, longest },
             Self::NoDatagram => PortError::Unable {
                 port: port.to_owned(),
-                what: "send a frame that is no whole UDP datagram over IP",
+                what: "send a frame that is not a whole UDP datagram over IP",
             },
         }
     }

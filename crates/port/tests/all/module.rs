@@ -345,7 +345,7 @@ fn by_interface() {
     assert_eq!((came as u64, module.errors()), (frames, Vec::new()));
     // Who comes by another way says hello once more, which would end this session: it may not.
     let second = port::fpga::connect(&"fpga,carrier=no:gen0".parse().unwrap()).map(drop).unwrap_err();
-    let own = format!("process {} speaks with it", std::process::id());
+    let own = format!("process {} uses it", std::process::id());
     assert!(second.is_users() && second.to_string().contains(&own), "{second}");
     assert_eq!(module.read(&MAGIC).unwrap(), 0x5441_5245);
     // A link whose frames are too short for the wire's longest says so.
@@ -358,7 +358,7 @@ fn by_interface() {
     let until = Instant::now() + Duration::from_secs(10);
     let error = loop {
         let error = port::open(&address, &Wish::default()).map(|_| ()).unwrap_err().to_string();
-        if !error.contains("speaks with it") || Instant::now() > until {
+        if !error.contains("uses it") || Instant::now() > until {
             break error;
         }
         std::thread::sleep(Duration::from_millis(5));

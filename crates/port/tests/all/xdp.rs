@@ -279,13 +279,13 @@ fn refusals_say_what_is_wrong() {
         let fails = |address: &str, wish: &Wish| try_open(address, wish).err().expect(address).to_string();
         assert!(fails("xdp:v7", &Wish::receive()).contains("there is no interface 'v7'"));
         let queue = fails("xdp:v0", &Wish { queue: 1, queues: 2, ..Wish::receive() });
-        assert!(queue.contains("'v0' has 1 queues, and number 1 (from 0) was asked for"), "{queue}");
+        assert!(queue.contains("'v0' has 1 queues, but number 1 (from 0) was requested"), "{queue}");
         let zero = fails("xdp,mode=zerocopy:v0", &Wish::receive());
         assert!(zero.contains("zero-copy: veth has none (EOPNOTSUPP)"), "{zero}");
         let slots = fails("xdp,slots=100:v0", &Wish::receive());
         assert!(slots.contains("write slots=128"), "{slots}");
         let native = fails("xdp,attach=native:lo", &Wish::receive());
-        assert!(native.contains("native") && native.contains("has no XDP of its own"), "{native}");
+        assert!(native.contains("native") && native.contains("has no native XDP"), "{native}");
         let long = fails("xdp:v0", &Wish { frame: 9000, ..Wish::transmit() });
         assert!(long.contains("a frame of 9000 bytes is longer than the 1514"), "{long}");
         let _first = open("xdp:v1", &Wish::receive());
@@ -301,7 +301,7 @@ fn a_driver_without_xdp_falls_back_and_says_why() {
         let choices = &rx.about().choices;
         let attach = choices.iter().find(|choice| choice.what == "attach").unwrap();
         assert_eq!(attach.chosen, "generic");
-        assert!(attach.why.contains("has no XDP of its own"), "{}", attach.why);
+        assert!(attach.why.contains("has no native XDP"), "{}", attach.why);
         let mode = choices.iter().find(|choice| choice.what == "mode").unwrap();
         assert_eq!(mode.chosen, "copy");
     });
