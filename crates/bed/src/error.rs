@@ -6,13 +6,15 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum BedError {
     #[error(
-        "'{name}' is no name for a test bed: 1 to 32 of a-z, 0-9 and '-', beginning with a letter or digit"
+        "'{name}' is not a valid name for a test bed: 1 to 32 of a-z, 0-9 and '-', beginning with a letter or \
+         digit"
     )]
     Name { name: String },
     #[error("{what} {value} is not possible: {expected}")]
     Setting { what: &'static str, value: u64, expected: &'static str },
     #[error(
-        "there is a test bed '{name}' already: remove it with 'tare lab down --name {name}', or choose another --name"
+        "there is already a test bed '{name}': remove it with 'tare lab down --name {name}', or choose another \
+         --name"
     )]
     Exists { name: String },
     #[error(
@@ -22,17 +24,18 @@ pub enum BedError {
     #[error("there is no test bed '{name}'{there_are}")]
     Unknown { name: String, there_are: String },
     #[error(
-        "the namespace '{namespace}' is not the one that was made (it is {found}, not {made}): it is left alone; \
-         if it can go, remove it with 'ip netns del {namespace}', then say 'tare lab down' again"
+        "the namespace '{namespace}' is not the one that was made (it is {found}, not {made}): it is left \
+         alone; if you do not need it, remove it with 'ip netns del {namespace}', then run 'tare lab down' \
+         again"
     )]
     Changed { namespace: String, made: u64, found: u64 },
     #[error("the test bed '{name}' belongs to process {pid}, which is still running: end that first")]
     InUse { name: String, pid: u32 },
     #[error("a test bed needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run it as root ({what}: {error})")]
     Privilege { what: &'static str, error: io::Error },
-    #[error("a test bed needs {missing}, which this process has not: run it as root")]
+    #[error("a test bed needs {missing}, which this process does not have: run it as root")]
     Missing { missing: String },
-    #[error("what a test bed is made of is written down in {}, and that cannot be made: {error}; run it as root", folder.display())]
+    #[error("the parts of a test bed are recorded in {}, which cannot be created: {error}; run it as root", folder.display())]
     Notes { folder: PathBuf, error: io::Error },
     #[error("`ip` is not installed: apt-get install iproute2")]
     NoIp,

@@ -99,7 +99,7 @@ pub fn find(name: &str) -> Result<State, BedError> {
     }
     let names: Vec<String> = files.iter().map(stem).filter(|stem| stem != name).collect();
     let there_are = match names.as_slice() {
-        [] => "; there is none at all: make one with 'tare lab up'".into(),
+        [] => "; there are no test beds: create one with 'tare lab up'".into(),
         names => format!("; there are: {}", names.join(", ")),
     };
     Err(BedError::Unknown { name: name.into(), there_are })

@@ -21,12 +21,13 @@ pub enum CatalogueError {
     NotARun(PathBuf),
     #[error("{} does not exist", .0.display())]
     NoSuchPath(PathBuf),
-    #[error("{0} is still running: end it first")]
+    #[error("{0} is still running: stop it first")]
     Running(String),
-    #[error("{} is a link: remove it, or what it leads to, yourself", .0.display())]
+    #[error("{} is a link: remove the link or its target yourself", .0.display())]
     Link(PathBuf),
     #[error(
-        "'{0}' is no tag: a tag is at most 64 letters, digits and the signs . _ - =, and begins with a letter or digit"
+        "'{0}' is not a tag: a tag is at most 64 letters, digits and the signs . _ - =, and begins with a \
+         letter or digit"
     )]
     BadTag(String),
     #[error("'{0}' cannot be a tag: it already names a run")]

@@ -72,19 +72,19 @@ pub enum EngineError {
     Body { path: PathBuf, error: std::io::Error },
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),
-    #[error("sockets can not be waited for: {0}; raise ulimit -n")]
+    #[error("cannot wait for sockets: {0}; raise ulimit -n")]
     Driver(rustix::io::Errno),
-    #[error("--unix {}: there is no such socket; expected the path of one that a server listens on", .0.display())]
+    #[error("--unix {}: there is no such socket; expected the path of a socket that a server listens on", .0.display())]
     Unix(PathBuf),
     #[error("--source-ip {address}: {error}; expected an address of this host (see `ip address`)")]
     SourceAddress { address: IpAddr, error: rustix::io::Errno },
-    #[error("--parallel {connections}: there is no memory for so many connections; give fewer")]
+    #[error("--parallel {connections}: there is not enough memory for so many connections; give fewer")]
     Memory { connections: u32 },
     #[error("--cpus {cpu}: {problem}")]
     Cpu { cpu: u32, problem: String },
     #[error("--via: {0}")]
     Via(#[from] SessionError),
-    #[error("--via: {0}, although it seemed otherwise; give --via-path general")]
+    #[error("--via: {0}, which was not expected; give --via-path general")]
     Path(&'static str),
     #[error("{flag}: the sessions of fpga:sim {why}")]
     Module { flag: &'static str, why: String },
@@ -428,7 +428,7 @@ impl Running {
         for thread in self.threads {
             match thread.join() {
                 Ok(own) => notes.merge(own),
-                Err(_) => notes.detail("a thread of the generator ended by a fault of its own"),
+                Err(_) => notes.detail("a thread of the generator ended because of a bug in Tare"),
             }
         }
         let describe = |(offset, problem): &(u64, String)| match self.requests.describe_line(*offset) {
@@ -487,7 +487,7 @@ fn grant_priority(plan: &Plan, threads: u32, spins: bool) -> Grant {
     // A thread that waits for no due time gains nothing by going first, and takes CPU from a target on the same
     // machine.
     if !spins {
-        return Grant::usual("threads do not spin towards due times");
+        return Grant::usual("threads do not spin before due times");
     }
     priority::grant(plan.engine.priority, &Demand { threads, spins, gap })
 }

@@ -79,15 +79,15 @@ pub struct LineAt {
 pub enum LinesError {
     #[error("{}: {source}", .path.display())]
     Open { path: PathBuf, source: io::Error },
-    #[error("{} is not a regular file; expected a file with one URL or JSON object a line", .path.display())]
+    #[error("{} is not a regular file; expected a file with one URL or JSON object per line", .path.display())]
     NotAFile { path: PathBuf },
-    #[error("{} has no request; expected one URL or JSON object a line", .path.display())]
+    #[error("{} has no request; expected one URL or JSON object per line", .path.display())]
     Empty { path: PathBuf },
-    #[error("{}, line {line}: is not text; expected one URL or JSON object a line", .path.display())]
+    #[error("{}, line {line}: is not text; expected one URL or JSON object per line", .path.display())]
     Binary { path: PathBuf, line: u64 },
     #[error("{}, line {line}: '{text}' {problem}", .path.display())]
     BadLine { path: PathBuf, line: u64, text: String, problem: String },
-    #[error("{} was truncated under the run: it had {expected} bytes and has {now} now", .path.display())]
+    #[error("{} was truncated during the run: it had {expected} bytes, and now has {now}", .path.display())]
     Truncated { path: PathBuf, expected: u64, now: u64 },
     #[error("{} could no longer be read (an I/O error of its device)", .path.display())]
     Unreadable { path: PathBuf },

@@ -43,7 +43,7 @@ pub enum SourceError {
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(
-        "{}, line {line}: weight counts only when the order is random; leave out the weights or --order", .path.display()
+        "{}, line {line}: weights apply only if the order is random; leave out the weights or --order", .path.display()
     )]
     Weights { path: PathBuf, line: u64 },
     #[error("more than {} different targets", Endpoints::MOST)]

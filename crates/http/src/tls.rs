@@ -279,7 +279,7 @@ fn client_identity(
 fn client_problem(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InconsistentKeys(_) => {
-            "the key is not that of the certificate; expected the key that it was made with".to_owned()
+            "the key does not belong to the certificate; expected its own key".to_owned()
         }
         other => other.to_string(),
     }

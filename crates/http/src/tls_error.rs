@@ -9,7 +9,7 @@ pub enum TlsError {
     File { flag: &'static str, path: PathBuf, problem: String, expected: &'static str },
     #[error("--ciphers: '{name}' is not known here; expected one of {known}")]
     Cipher { name: String, known: String },
-    #[error("--ciphers: none of them fits the TLS versions {min} to {max}")]
+    #[error("--ciphers: none of them belongs to the TLS versions {min} to {max}")]
     NoCipher { min: &'static str, max: &'static str },
     #[error("--cert and --key: {problem}")]
     Client { problem: String },
@@ -21,6 +21,6 @@ pub enum TlsError {
     #[cfg(not(feature = "tls"))]
     #[error("https: this tare was built without TLS; build it with --features tls")]
     LeftOut,
-    #[error("'{name}' can not be a TLS server name; give one with --sni")]
+    #[error("'{name}' cannot be a TLS server name; give one with --sni")]
     ServerName { name: String },
 }

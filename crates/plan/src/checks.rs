@@ -30,7 +30,7 @@ pub(crate) fn method(text: &str) -> Result<String, Problem> {
         return Err(Problem::new("is empty", "a method such as GET"));
     }
     match text.chars().find(|c| !c.is_ascii() || !is_token_byte(*c as u8)) {
-        Some(bad) => Err(Problem::new(format!("has {bad:?}, which no method may have"), TOKEN)),
+        Some(bad) => Err(Problem::new(format!("has {bad:?}, which a method cannot contain"), TOKEN)),
         None => Ok(text.to_owned()),
     }
 }

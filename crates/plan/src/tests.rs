@@ -144,7 +144,7 @@ fn bad_values_are_refused() {
             |f| f.url = text("http://h/{sqe}"),
             "URL: 'http://h/{sqe}' has the placeholder '{sqe}' at column 10, which is unknown; expected {seq}",
         ),
-        (|f| f.request.method = text("GE T"), "--method: 'GE T' has ' ', which no method may have"),
+        (|f| f.request.method = text("GE T"), "--method: 'GE T' has ' ', which a method cannot contain"),
         (
             |f| f.request.headers = Some(HeaderList(vec![HeaderTyped::Line("A: b\nC: d".into())])),
             "--header: 'A: b\\nC: d' has a control character",

@@ -77,7 +77,7 @@ impl Reserved {
             what: format!("{count} ports in a row of each shared address"),
             why:
                 "sockets of this host use some ports of each such block; close them, or use an address that \
-                  the host does not have"
+                 the host does not have"
                     .to_owned(),
         })
     }

@@ -153,7 +153,8 @@ fn threads(demand: &Demand, supply: &Supply) -> Figure {
     let places = if demand.cpus.is_empty() { supply.cpus() } else { demand.cpus.len() as u32 };
     let outlook = if threads > places.min(supply.cpus()).max(1) { Outlook::Grey } else { Outlook::Valid };
     if let Some(cpu) = demand.cpus.iter().find(|cpu| !supply.usable.contains(cpu)) {
-        let says = format!("CPU {cpu} is named, and only {} may be used", os::cpus::as_list(&supply.usable));
+        let says =
+            format!("CPU {cpu} is requested, but only {} may be used", os::cpus::as_list(&supply.usable));
         return figure("threads", "count", Outlook::Invalid, says)
             .of(f64::from(threads), f64::from(supply.cpus()))
             .advise("name others with --cpus");
@@ -214,7 +215,7 @@ fn descriptors(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Op
 /// Said only where one is no address of this machine.
 fn source_ips(requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
     let strange = requests.source_ips.iter().find(|ip| supply.strange_ips.contains(ip))?;
-    let says = format!("nothing can leave from {strange}: it is no address of this machine");
+    let says = format!("nothing can leave from {strange}: it is not an address of this machine");
     let (needs, has) = (requests.source_ips.len(), requests.source_ips.len() - supply.strange_ips.len());
     let found = figure("source IPs", "count", Outlook::Invalid, says).of(needs as f64, has as f64);
     Some(found.advise("give --source-ip an address of this machine (ip address)"))

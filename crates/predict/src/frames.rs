@@ -264,7 +264,7 @@ fn asked(pace: &Pace, mean_size: f64, line_bps: Option<u64>) -> AskedRate {
             }
         }
         Pace::Shape(shape) => highest(shape, None),
-        Pace::Streams => AskedRate::NotKnown("each stream has a rate of its own".to_owned()),
+        Pace::Streams => AskedRate::NotKnown("each stream has its own rate".to_owned()),
         Pace::Replay { .. } => {
             AskedRate::NotKnown("the times of a capture file are read only during the run".to_owned())
         }

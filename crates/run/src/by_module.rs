@@ -51,27 +51,27 @@ fn notes(module: &Module) -> Vec<String> {
         notes.push(match module.each {
             true => format!("connections were opened at least {gap:#} apart (--ramp-connections)"),
             false => {
-                format!("connections were opened {gap:#} apart, before the load; they are no part of it")
+                format!("connections were opened {gap:#} apart, before the load, and are not part of it")
             }
         });
     }
     if module.is_apart {
         notes.push(
-            "TCP's clock in the module ran 125 times as fast as simulated time, to be in step with a server of \
-             this host: timeouts came after 1/125 of what the plan says, in simulated time"
+            "TCP's clock in the module ran 125 times as fast as simulated time, to match a server on this \
+             host: in simulated time, timeouts came after 1/125 of the plan's values"
                 .to_owned(),
         );
     }
     if !module.figures.is_empty() && module.figures.of("opened") == 0 {
         let mend = match module.is_apart {
-            true => "see that a server listens there",
-            false => "the run ended before the responder's delay= was over, or --timeout is shorter",
+            true => "check that a server listens there",
+            false => "the run ended before the responder's delay= had passed, or --timeout is shorter",
         };
         notes.push(format!("no connection to {} was made: {mend}", module.target));
     }
     if let Some(wrong) = counted("frames_wrong", "frame") {
         notes.push(format!(
-            "{wrong} of the module had wrong lengths or checksums, which is a fault of the module"
+            "{wrong} of the module had wrong lengths or checksums, which is a bug in the module"
         ));
     }
     if let Some(delayed) = counted("delayed", "departure") {

@@ -260,8 +260,8 @@ impl Driven for Http {
         result.notes.extend(unread_note(result, &self.notes));
         if let Some(nap) = counters.napped.as_picos().checked_div(counters.naps) {
             result.notes.push(format!(
-                "responses came so fast that they were read in batches, after naps of {:#} on average; service \
-                 times may be too long by up to that (--spin never reads each as it comes)",
+                "responses arrived so fast that they were read in batches, after naps of {:#} on average; \
+                 service times may be too long by up to that (with --spin never, each is read when it arrives)",
                 Picos::from_picos(nap)
             ));
         }

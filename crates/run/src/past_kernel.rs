@@ -80,8 +80,7 @@ fn notes(account: &Account) -> Vec<String> {
     }
     if station.conflicts > 0 {
         notes.push(format!(
-            "{} came from another host that says to have one of the addresses of --via: choose addresses that \
-             nobody else has",
+            "{} came from another host that claims one of the addresses of --via: choose unused addresses",
             report::counted(station.conflicts, "frame")
         ));
     }

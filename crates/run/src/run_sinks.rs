@@ -33,7 +33,7 @@ pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
 /// `--samples`: a file in the run folder, if there is one.
 pub fn samples(folder: Option<String>) -> Option<Place> {
     if folder.is_none() {
-        complain("tare: --samples needs a run folder, and there is none; use --to parquet:FILE");
+        complain("tare: --samples needs a run folder, but there is none; use --to parquet:FILE");
     }
     folder.map(|folder| Place::of_file("parquet", &Path::new(&folder).join("samples.parquet")))
 }

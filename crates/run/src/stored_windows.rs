@@ -33,7 +33,7 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
     for (index, interval) in run.intervals().enumerate() {
         let mut row = row(index, &interval, names.len(), limit)?;
         if end.is_some_and(|end| row.start > end + MS) {
-            return Err("windows need all intervals, and the run's intervals.jsonl lacks some".to_owned());
+            return Err("windows need all intervals, but the run's intervals.jsonl lacks some".to_owned());
         }
         log.add_to(&mut row);
         end = Some(row.start + row.length);

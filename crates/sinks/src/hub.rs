@@ -70,7 +70,7 @@ impl Hub {
                 Begun::Yes => {}
                 Begun::Failed(why @ SinkError::Url { .. }) => return Err(why),
                 Begun::Failed(why @ SinkError::Refused { .. }) => {
-                    hub.warnings.push(format!("{why}; nothing will be kept there"));
+                    hub.warnings.push(format!("{why}; nothing will be stored there"));
                 }
                 Begun::Failed(why @ SinkError::Unreachable { .. }) => {
                     hub.warnings.push(format!("{why}; it is tried again while the run goes on"));
@@ -148,7 +148,7 @@ impl Hub {
         let until = Deadline::after(patience);
         for sink in &self.sinks {
             if sink.wants_events && lost > 0 {
-                sink.queue.lose_events(lost, "single events came faster than they could be taken");
+                sink.queue.lose_events(lost, "single events came faster than they could be accepted");
             }
             sink.queue.close(until);
         }

@@ -162,7 +162,7 @@ impl Cumulative {
         let run = &self.run;
         let labels = [("target", &run.target), ("plan_hash", &run.plan_hash), ("version", &run.version)];
         Sample {
-            meaning: meaning("info", "What is run, in its labels; always 1", Unit::None),
+            meaning: meaning("info", "The run, described by labels; always 1", Unit::None),
             labels: labels.map(|(name, value)| (name, value.clone())).to_vec(),
             value: Value::Gauge(1.0),
         }
@@ -182,7 +182,12 @@ impl Cumulative {
             ("failed", "Requests that left but got no acceptable response", Unit::None, sums.failed),
             ("missed", "Departures that never left", Unit::None, sums.missed),
             ("cut_off", "Requests in flight when the run ended", Unit::None, sums.cut_off),
-            ("warmup", "Departures of the warm-up; in no other count but offered", Unit::None, sums.warmup),
+            (
+                "warmup",
+                "Departures in the warm-up, which otherwise count only as offered",
+                Unit::None,
+                sums.warmup,
+            ),
             ("sent", "Bytes of requests, before TLS", Unit::Bytes, sums.bytes_out),
             ("received", "Bytes of responses, before TLS", Unit::Bytes, sums.bytes_in),
             ("retransmits", "Segments that this host's kernel sent again", Unit::None, sums.retransmits),
@@ -241,7 +246,7 @@ fn about(series: Series) -> Meaning {
         }
         Series::Unread => "How long complete responses lay unread in the generator's machine",
         Series::UnreadBound => "How much longer responses may have lain unread than was measured",
-        Series::Unfinished => "The time that requests had that timed out, were cut off or missed",
+        Series::Unfinished => "Elapsed time of requests that timed out, were cut off or missed",
         Series::UnfinishedNet => "The same without the generator's own lateness",
         Series::Latency => "done - due, of complete responses",
         Series::Service => "done - sent, of complete responses",

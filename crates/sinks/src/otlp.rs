@@ -107,7 +107,7 @@ impl Otlp {
     fn advice(&self, answer: &Answer) -> Option<String> {
         match answer.status {
             404 => Some(format!("a receiver of OTLP over HTTP has {PATH}; its port is mostly {PORT}")),
-            415 => Some("it does not take protobuf; name a receiver that does".to_owned()),
+            415 => Some("it does not accept protobuf; name a receiver that does".to_owned()),
             _ => None,
         }
     }
@@ -118,7 +118,7 @@ impl Otlp {
             SinkError::Refused { sink, problem } if self.place.url().port() == Some(GRPC) => {
                 SinkError::Refused {
                     sink,
-                    problem: format!("{problem}; {GRPC} is mostly gRPC, HTTP is at {PORT}"),
+                    problem: format!("{problem}; {GRPC} is usually gRPC, and HTTP is on {PORT}"),
                 }
             }
             other => other,

@@ -53,11 +53,9 @@ impl Output {
     /// Without the file the command is for nothing: status 2.
     fn cannot(&self, why: &io::Error) -> SinkError {
         self.place.wrong(match why.kind() {
-            io::ErrorKind::AlreadyExists => {
-                "the file has something in it; remove it, or name another".to_owned()
-            }
+            io::ErrorKind::AlreadyExists => "the file is not empty; remove it, or name another".to_owned(),
             io::ErrorKind::IsADirectory => "this is a folder; name a file in it".to_owned(),
-            io::ErrorKind::NotFound => "its folder does not exist; make it first".to_owned(),
+            io::ErrorKind::NotFound => "its folder does not exist; create it first".to_owned(),
             io::ErrorKind::PermissionDenied => "must not be written; name a file elsewhere".to_owned(),
             _ => format!("can not be opened: {why}"),
         })
@@ -86,7 +84,7 @@ impl Output {
     fn failed(&self, why: &io::Error) -> SinkError {
         self.place.refused(match why.kind() {
             io::ErrorKind::StorageFull => "the disk is full: make room, or name a file elsewhere".to_owned(),
-            io::ErrorKind::BrokenPipe => "whoever read it has gone away".to_owned(),
+            io::ErrorKind::BrokenPipe => "its reader has closed it".to_owned(),
             _ => format!("can not be written: {why}"),
         })
     }

@@ -86,7 +86,7 @@ impl Parquet {
     }
 
     fn refused(&self, why: impl std::fmt::Display) -> SinkError {
-        self.place.refused(format!("{why}; name a file on a disk with room, in a folder that can be written"))
+        self.place.refused(format!("{why}; name a file on a disk with room, in a writable folder"))
     }
 
     fn writing(&mut self) -> Result<&mut Writing, SinkError> {

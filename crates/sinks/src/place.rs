@@ -108,7 +108,7 @@ impl Place {
 
     fn network(&mut self, text: &str) -> Result<(), String> {
         let form = self.kind.form;
-        let url = Url::parse(text).map_err(|why| format!("is no URL ({why}); write {form}"))?;
+        let url = Url::parse(text).map_err(|why| format!("is not a URL ({why}); write {form}"))?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(format!("names no host; write {form}"));
         }
@@ -240,8 +240,11 @@ fn unknown(scheme: &str) -> String {
         return why;
     }
     let all: Vec<&str> = KINDS.iter().flat_map(|kind| kind.schemes).copied().collect();
-    let what =
-        if scheme.is_empty() { "names no kind".to_owned() } else { format!("{scheme} is no kind of sink") };
+    let what = if scheme.is_empty() {
+        "names no kind".to_owned()
+    } else {
+        format!("{scheme} is not a kind of sink")
+    };
     format!("{what}; there are {}", all.join(", "))
 }
 
@@ -312,7 +315,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_would_be_right() {
         assert!(problem("x.csv").contains("names no kind; there are "), "{}", problem("x.csv"));
-        assert!(problem("kafka://host").contains("kafka is no kind of sink; there are "));
+        assert!(problem("kafka://host").contains("kafka is not a kind of sink; there are "));
         let arrow = problem("arrow:-");
         assert!(arrow.starts_with("--to arrow:-: there is no Arrow sink; parquet:FILE "), "{arrow}");
         assert!(arrow.contains("jsonl:FILE?events=1"), "{arrow}");

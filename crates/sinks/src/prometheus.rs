@@ -49,11 +49,11 @@ fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let at: Vec<SocketAddr> = (host, url.port().unwrap_or(PORT))
         .to_socket_addrs()
-        .map_err(|why| place.wrong(format!("{host} is no address to listen on ({why})")))?
+        .map_err(|why| place.wrong(format!("{host} is not an address to listen on ({why})")))?
         .collect();
     if !public && at.iter().any(|at| !at.ip().is_loopback()) {
         return Err(place.wrong(
-            "anybody in the network could read this; name an address of 127.0.0.0/8, or add ?public=1",
+            "anyone on the network could read this; name an address of 127.0.0.0/8, or add ?public=1",
         ));
     }
     let linger = place.time("linger")?.unwrap_or(LINGER);
@@ -87,7 +87,9 @@ impl Scraped {
                 self.place.refused("another program listens there; name another port, or 0 for a free one")
             }
             ErrorKind::AddrNotAvailable => self.place.refused("this host does not have that address"),
-            ErrorKind::PermissionDenied => self.place.refused("ports below 1024 need rights; name another"),
+            ErrorKind::PermissionDenied => {
+                self.place.refused("ports below 1024 need privileges; name another")
+            }
             _ => self.place.refused(why.to_string()),
         }
     }
@@ -128,7 +130,7 @@ impl Exporter for Scraped {
             let s = self.linger.as_secs_f64();
             self.tell(format_args!("waits for one more scrape, at most {s} s (?linger=0s does not)"));
             if !self.page.wait_for_last_scrape(self.linger) {
-                self.tell(format_args!("nobody came to read the final figures"));
+                self.tell(format_args!("nobody read the final figures"));
             }
         }
         self.server = None;

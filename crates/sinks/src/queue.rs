@@ -175,7 +175,7 @@ impl Queue {
         let mut state = self.lock();
         if !state.flushed && !state.left {
             state.trouble(
-                "it was too slow at the end: what it had not taken yet is lost, and the result, too",
+                "it was too slow at the end: data that it had not accepted yet is lost, and so is the result",
             );
             state.left = true;
         }
@@ -194,7 +194,7 @@ impl Queue {
         self.wait(patience, |state| state.ended || state.left);
         let mut state = self.lock();
         if !state.ended && !state.left {
-            state.trouble("it did not take the result in time");
+            state.trouble("it did not accept the result in time");
         }
         state.left = true;
         drop(state);
@@ -378,7 +378,7 @@ impl State {
 
     fn lose_as_too_slow(&mut self, size: Size) {
         self.lose(size);
-        self.trouble("it was too slow: its queue was full, and what did not fit is lost");
+        self.trouble("it was too slow: its queue was full, and the excess is lost");
     }
 
     fn lose_what_waits(&mut self) {

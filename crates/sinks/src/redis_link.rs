@@ -164,9 +164,9 @@ impl Link {
             )),
             ErrorKind::Server(_) | ErrorKind::Extension => match why.code() {
                 Some("NOAUTH" | "WRONGPASS") => wrong_password(&self.place),
-                _ if why.to_string().contains("DB index is out of range") => {
-                    self.place.refused("it has no database of this number: name another (most have 0 to 15)")
-                }
+                _ if why.to_string().contains("DB index is out of range") => self
+                    .place
+                    .refused("it has no database with this number: name another (most have 0 to 15)"),
                 _ => self.place.refused(format!("it refuses: {why}")),
             },
             _ if why.is_timeout() && self.place.scheme() == "rediss" => self.place.unreachable(format!(
@@ -231,7 +231,7 @@ fn wrong_password(place: &Place) -> SinkError {
     let (user, password) = place.user();
     place.refused(match (user.is_empty(), password.is_empty()) {
         (_, true) => "it wants a password: write redis://:PASSWORD@HOST or redis://USER:PASSWORD@HOST",
-        (true, false) => "wrong password, or it wants a user name, too: redis://USER:PASSWORD@HOST",
+        (true, false) => "wrong password, or it also requires a user name: redis://USER:PASSWORD@HOST",
         (false, false) => "wrong user name or password",
     })
 }
@@ -248,14 +248,12 @@ pub fn refusal(place: &Place, why: &ServerError) -> SinkError {
         "OOM" => {
             place.refused("its memory is full (maxmemory): raise it, let old runs expire, or give ?maxlen=")
         }
-        "MISCONF" => {
-            place.refused(format!("it does not take writes because it can not save them: {details}"))
-        }
-        "READONLY" => place.refused("it is a replica, which takes no writes: name its master"),
+        "MISCONF" => place.refused(format!("it refuses writes because it cannot save them: {details}")),
+        "READONLY" => place.refused("it is a replica, which refuses writes: name its master"),
         "NOPERM" => place.refused(format!(
             "this user may not do that: {details}; it needs HSET, XADD, XINFO, SET and EXPIRE"
         )),
-        "MOVED" | "CROSSSLOT" => place.refused("it is a cluster; name a Redis of its own"),
+        "MOVED" | "CROSSSLOT" => place.refused("it is a cluster; name a single Redis server"),
         _ if details.contains("unknown command") => {
             place.refused(format!("it is too old ({details}); Redis {OLDEST}.0 or newer is needed"))
         }

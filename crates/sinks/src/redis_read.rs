@@ -63,7 +63,7 @@ fn path(place: &Place) -> Result<(i64, String), SinkError> {
         Some((database, run)) => match database.parse() {
             Ok(database) => Ok((database, run.to_owned())),
             Err(_) => {
-                Err(place.wrong(format!("{database} is no number of a database: write /RUN or /0/RUN")))
+                Err(place.wrong(format!("{database} is not the number of a database: write /RUN or /0/RUN")))
             }
         },
         None => Ok(path.parse().map_or_else(|_| (0, path.to_owned()), |database| (database, String::new()))),
@@ -219,6 +219,6 @@ impl Reader<'_> {
     }
 
     fn unwritten(&self, name: &str, why: &std::io::Error) -> SinkError {
-        self.place.refused(format!("{} can not be written: {why}", self.into.join(name).display()))
+        self.place.refused(format!("{} cannot be written: {why}", self.into.join(name).display()))
     }
 }

@@ -47,7 +47,7 @@ fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
     let path = place.url().path().trim_matches('/');
     let database = if path.is_empty() { Ok(0) } else { path.parse() };
     let database =
-        database.map_err(|_| place.wrong(format!("/{path} is no number of a database, such as /0")))?;
+        database.map_err(|_| place.wrong(format!("/{path} is not the number of a database, such as /0")))?;
     Ok(Box::new(RedisStreams {
         link: Link::new(place, database)?,
         is_greeted: false,

@@ -193,7 +193,7 @@ fn advice(answer: &Answer, shape: Shape) -> Option<String> {
             Some("start it with --web.enable-remote-write-receiver".to_owned())
         }
         400 | 415 if shape.native && words.contains("native histogram") => {
-            Some("start it with --enable-feature=native-histograms, or leave ?histograms= away".to_owned())
+            Some("start it with --enable-feature=native-histograms, or leave out ?histograms=".to_owned())
         }
         400 if words.contains("out of order")
             || words.contains("out of bounds")

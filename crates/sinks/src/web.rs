@@ -100,7 +100,7 @@ impl Web {
         let printable = |byte: u8| byte == b'\t' || (b' '..0x7f).contains(&byte);
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) || !value.bytes().all(printable) {
-            return Err(self.place.wrong(format!("{name} can not be the name or value of an HTTP header")));
+            return Err(self.place.wrong(format!("{name} cannot be the name or value of an HTTP header")));
         }
         self.headers.push((name.to_owned(), value.to_owned()));
         Ok(())
@@ -197,7 +197,7 @@ impl Web {
             ureq::Error::Tls(why) => self.tls_trouble(why),
             why @ (ureq::Error::Protocol(_) | ureq::Error::Http(_)) => self
                 .place
-                .refused(self.without_secrets(format!("what responds there does not speak HTTP ({why})"))),
+                .refused(self.without_secrets(format!("the server there does not speak HTTP ({why})"))),
             why => self.unreachable(why.to_string()),
         }
     }
@@ -237,7 +237,9 @@ fn tls(place: &Place, url: &Url) -> Result<TlsConfig, SinkError> {
         }
     };
     if url.scheme() == "https" && certificates.is_empty() {
-        return Err(place.wrong("this host trusts nobody (its store of certificates is empty); add ?ca=FILE"));
+        return Err(
+            place.wrong("this host trusts no certificate authority (its store is empty); add ?ca=FILE")
+        );
     }
     Ok(tls.root_certs(RootCerts::new_with_certs(&certificates)).build())
 }

@@ -21,7 +21,7 @@ pub enum StoreError {
     Read { path: PathBuf, why: io::Error },
     #[error("{} is not a run folder: it has neither result.json nor intervals.jsonl", .0.display())]
     NoResult(PathBuf),
-    #[error("the run in {} is still running: wait for its end, or press Ctrl-C once in its terminal", .0.display())]
+    #[error("the run in {} is still running: wait until it ends, or press Ctrl-C once in its terminal", .0.display())]
     Running(PathBuf),
     /// The text of `why` has the line and the column.
     #[error("{} is damaged or no result of this program: {why}", path.display())]

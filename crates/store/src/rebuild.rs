@@ -55,7 +55,7 @@ pub fn of_damaged(text: &[u8], folder: &Path, why: &serde_json::Error) -> Option
     result.labels.push(Label::Sentence(format!("{said}: rebuilt from its {}", kept.words())));
     result.verdict = unfinished(
         CriterionId::ResultReadable,
-        "the verdict was lost with the damaged result.json: look after the disk, and run again",
+        "the verdict was lost with the damaged result.json: check the disk, and run again",
     );
     result.store.lost.push(lost);
     Some(result)
@@ -334,6 +334,6 @@ fn fill_groups(result: &mut RunResult, histograms: &RunHistograms) {
     });
     result.groups = groups.collect();
     if !result.groups.is_empty() {
-        result.notes.push("of each name only complete responses are known".to_owned());
+        result.notes.push("by name, only complete responses are known".to_owned());
     }
 }

@@ -327,7 +327,10 @@ fn bytes_of(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {
-        return Err(io::Error::other(format!("it is larger than {} MiB, so it is no weighing", MOST >> 20)));
+        return Err(io::Error::other(format!(
+            "it is larger than {} MiB, so it is not a weighing",
+            MOST >> 20
+        )));
     }
     Ok(bytes)
 }

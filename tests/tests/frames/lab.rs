@@ -144,8 +144,8 @@ fn what_it_did_not_make_it_does_not_touch() {
 fn wrong_settings_are_named_before_anything_is_made() {
     let _beside = beside_others();
     for (flags, named) in [
-        ("--name Big", "'Big' is no name for a test bed"),
-        ("--name a/b", "'a/b' is no name for a test bed"),
+        ("--name Big", "'Big' is not a valid name for a test bed"),
+        ("--name a/b", "'a/b' is not a valid name for a test bed"),
         ("--name wrong --queues 0", "--queues 0"),
         ("--name wrong --mtu 67", "--mtu 67"),
         ("--name wrong --mtu 1000 --ipv6", "1280 to 65535 with IPv6"),

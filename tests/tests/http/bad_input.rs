@@ -163,7 +163,7 @@ fn http_load_without_a_stop_rule() {
 #[test]
 fn an_empty_file() {
     let bench = Bench::new();
-    let words = ["empty has no request", "expected one URL or JSON object a line"];
+    let words = ["empty has no request", "expected one URL or JSON object per line"];
     bench.with_file("http", &bench.file("empty", ""), &words);
     bench.with_file("http", &bench.file("empty", "\n# only a comment\n\n"), &words);
 }
@@ -262,7 +262,7 @@ fn a_client_key_that_cannot_be_read() {
     bench.https(&format!("--cert {pem} --key {text}"), &["--key", "text", "has no private key", right]);
     bench.https(&format!("--cert {pem} --key {folder}"), &["--key", "is a folder", right]);
     bench.https(&format!("--cert {pem} --key {pem}"), &["--key", "own.pem", "has no private key", right]);
-    let words = ["--cert and --key", "not that of the certificate", "expected the key that it was made with"];
+    let words = ["--cert and --key", "does not belong to the certificate", "expected its own key"];
     bench.https(&format!("--cert {pem} --key {other}"), &words);
     bench.https(&format!("--cert {pem}"), &["--cert needs --key"]);
 }

@@ -192,14 +192,14 @@ fn a_place_that_can_not_be_meant_stops_the_run_before_any_load() {
         assert!(run.stderr.contains(words), "{place} is told as: {}", run.stderr);
     };
     told("x.csv", "--to x.csv: names no kind; there are csv, ");
-    told("kafka://127.0.0.1", "kafka is no kind of sink");
+    told("kafka://127.0.0.1", "kafka is not a kind of sink");
     told(&format!("csv:{}", folder.path().display()), "this is a folder; name a file in it");
-    told(&format!("csv:{}", full.display()), "the file has something in it; remove it, or name another");
+    told(&format!("csv:{}", full.display()), "the file is not empty; remove it, or name another");
     told(&format!("jsonl:{}/no/x", folder.path().display()), "its folder does not exist");
     told("csv:a.csv?events=1", "there is no option events");
     told(
         "redis://:secret@127.0.0.1/zero",
-        "--to redis://:***@127.0.0.1/zero: /zero is no number of a database",
+        "--to redis://:***@127.0.0.1/zero: /zero is not the number of a database",
     );
     assert_eq!(recorder.requests().len(), 0, "something was sent");
     assert_eq!(std::fs::read_to_string(full).expect("it is still there"), "precious");

@@ -42,12 +42,12 @@ impl Engine {
             threads: self.threads,
             threads_reason: match self.plan.engine.threads {
                 _ if self.via.is_none() && self.threads < wanted_threads(&self.plan) => {
-                    "one for each connection; more would have nothing to do".to_owned()
+                    "one per connection; more would have nothing to do".to_owned()
                 }
                 Some(_) => "asked for".to_owned(),
                 None if self.module.is_some() => "one thread reads what the module reports".to_owned(),
                 None if self.via.is_some() => "one thread drives a port".to_owned(),
-                None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
+                None => format!("{} CPUs may be used, one is left for other work", usable_cpus()),
             },
             spin: self.spin,
             spin_reason: self.spin_reason(),
@@ -56,7 +56,7 @@ impl Engine {
             io: match &self.module {
                 Some(fit) => {
                     let reason =
-                        format!("asked for (--via): the FPGA module's sessions ({})", fit.about.port);
+                        format!("requested (--via): the FPGA module's sessions ({})", fit.about.port);
                     Choice { reason, ..self.io.clone() }
                 }
                 None => self.io.clone(),
@@ -81,10 +81,10 @@ impl Engine {
             return ("module", "the module stamps every frame in the cycle in which it begins".to_owned());
         }
         if plan.connection.unix.is_some() {
-            return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
+            return ("bound", "the kernel makes no timestamps on Unix sockets".to_owned());
         }
         if plan.connection.throttle.is_some() {
-            return ("none", "the plan itself lets responses lie unread (--throttle)".to_owned());
+            return ("none", "the plan itself leaves responses unread (--throttle)".to_owned());
         }
         if let Some(via) = &self.via {
             return match via.port.innermost().kind() {
@@ -94,7 +94,7 @@ impl Engine {
                 PortKind::Xdp => {
                     ("kernel stamps", "the XDP program stamps every frame in the driver".to_owned())
                 }
-                kind => ("bound", format!("a {kind} port stamps nothing that it receives")),
+                kind => ("bound", format!("a {kind} port does not timestamp what it receives")),
             };
         }
         ("kernel stamps", "every read brings the kernel's software receive stamp".to_owned())
@@ -105,7 +105,8 @@ impl Engine {
             _ if self.module.is_some() => "the module waits for due times".to_owned(),
             (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
             (Spin::Auto, Load::Closed { .. }) => {
-                "a closed loop has no due times to meet; when it is busy, it naps while responses gather"
+                "a closed loop has no due times; when it is busy, it sleeps briefly so that responses \
+                 accumulate"
                     .to_owned()
             }
             (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
@@ -121,9 +122,9 @@ impl Engine {
             return Err("a closed loop has no rate: it goes as fast as the target responds");
         };
         match arrivals.shape {
-            _ if self.module.is_some() => Err("the module has its whole load from the start"),
+            _ if self.module.is_some() => Err("the module gets its whole load at the start"),
             _ if self.plan.stop.requests.is_some() => {
-                Err("the run has a number of requests, and its length follows from the rate")
+                Err("the number of requests is fixed, so the run's length depends on the rate")
             }
             Shape::Constant(_) if arrivals.jitter != Fraction::ZERO => {
                 Err("due times have jitter, which is a share of one gap")

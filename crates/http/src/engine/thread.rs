@@ -77,7 +77,7 @@ impl Thread {
             }
             // Before this thread has descriptors of its own: whoever watches over it must not share those.
             if let Err(error) = priority.take() {
-                notes.detail(&format!("thread {index} has another priority than was granted: {error}"));
+                notes.detail(&format!("thread {index} did not get the granted priority: {error}"));
             }
             if owns && let Err(errno) = own_descriptors() {
                 notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));

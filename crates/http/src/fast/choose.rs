@@ -34,17 +34,20 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<&'static str> {
         (connection.pipeline > 1, "requests are pipelined"),
         (
             connection.requests_per_connection.is_some_and(|most| most > u32::from(MOST_SERVED)),
-            "a connection has more requests than are counted",
+            "a connection has more requests than can be counted",
         ),
         (connection.proxy.is_some(), "there is a proxy"),
         (connection.throttle.is_some(), "reading is throttled"),
-        (connection.ramp.is_some() && matches!(plan.load, Load::Closed { .. }), "connections open on a ramp"),
+        (
+            connection.ramp.is_some() && matches!(plan.load, Load::Closed { .. }),
+            "--ramp-connections is given",
+        ),
         (request.follow > 0, "redirects are followed"),
-        (request.idle_timeout, "the time-out counts from the last byte"),
-        (request.same_checksum, "bodies are compared with each other"),
-        (request.expect_continue, "a 100 response is waited for"),
+        (request.idle_timeout, "the timeout restarts with every byte"),
+        (request.same_checksum, "bodies are compared"),
+        (request.expect_continue, "requests wait for a 100 response"),
         (!matches!(request.body, plan::Body::None), "requests have bodies"),
-        (plan.resolve.every.is_some(), "names are looked up again"),
+        (plan.resolve.every.is_some(), "names are resolved again"),
     ];
     obstacles.into_iter().find(|(is_so, _)| *is_so).map(|(_, why)| why)
 }
@@ -60,7 +63,7 @@ pub(crate) fn fixture(
     }
     let requests = chooser.fixed(plan, endpoints)?;
     if requests.iter().any(|fixed| fixed.bytes.len() > usize::from(session::BURST) * LEAST_MSS) {
-        return Err("a request is longer than what leaves at once");
+        return Err("a request is longer than what is sent at once");
     }
     if requests.iter().any(|fixed| !chooser.rules.of(&Wanted::Kept(fixed.rules)).is_of_status_alone()) {
         return Err("bodies are checked");

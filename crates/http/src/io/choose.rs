@@ -37,7 +37,7 @@ impl Choice {
 pub fn choose(plan: &Plan) -> Choice {
     if let Some(via) = &plan.connection.via {
         let port = via.split_once(",ip=").map_or(via.as_str(), |(port, _)| port);
-        let reason = format!("asked for (--via): a TCP of tare's own on {port}, not the kernel's sockets");
+        let reason = format!("requested (--via): tare's own TCP on {port}, not the kernel's sockets");
         return Choice { uring: false, port: true, reason };
     }
     if plan.connection.throttle.is_some() {
@@ -49,7 +49,7 @@ pub fn choose(plan: &Plan) -> Choice {
         IoChoice::IoUring => match usable() {
             Ok(()) => Choice { uring: true, port: false, reason: "asked for".to_owned() },
             Err(errno) => {
-                Choice::epoll(format!("io_uring was asked for, but this kernel refuses it ({errno})"))
+                Choice::epoll(format!("io_uring was requested, but this kernel refuses it ({errno})"))
             }
         },
     }

@@ -170,7 +170,7 @@ fn the_first_lines_are_checked_and_named() {
     };
     assert_eq!(check(b"http://a/\n# c\nhttp://b/"), Ok(()));
     assert_eq!(check(b"http://a/\n\nhtp://b/\n"), Err("F, line 3: 'htp://b/' has no scheme".to_owned()));
-    let binary = "F, line 2: is not text; expected one URL or JSON object a line";
+    let binary = "F, line 2: is not text; expected one URL or JSON object per line";
     assert_eq!(check(b"http://a/\nhttp:\0\n"), Err(binary.to_owned()));
     assert_eq!(check(b"http://a/\nhttp:\xff\n"), Err(binary.to_owned()));
     assert_eq!(check(&[b"http://a/\n".to_vec(), vec![0; 3 << 20]].concat()), Err(binary.to_owned()));

@@ -111,11 +111,11 @@ impl Patience {
         let target = fit.load.target;
         if fit.load.each {
             format!(
-                "no connection to {target} was opened or closed any more: see that a server listens there, and \
-                 that it closes connections after 'Connection: close'"
+                "no connection to {target} was opened or closed any more: check that a server listens there, \
+                 and that it closes connections after 'Connection: close'"
             )
         } else {
-            format!("no connection to {target} could be opened any more: see that a server listens there")
+            format!("no connection to {target} could be opened any more: check that a server listens there")
         }
     }
 }
@@ -209,7 +209,7 @@ impl<R: Record> Books<R> {
         let seq = match self.fit.load.gap {
             Some(gap) => {
                 let due = row.due.checked_sub(self.fit.load.first).and_then(|due| gap.number(due));
-                due.ok_or_else(|| format!("it reported a departure at tick {}, where none is due", row.due))?
+                due.ok_or_else(|| format!("it reported a departure at tick {}, when none was due", row.due))?
             }
             // A closed loop's have no other number than the order in which they end.
             None => self.ended.next,

@@ -55,7 +55,7 @@ impl Chooser {
         let mut fixed = Vec::with_capacity(lines.len());
         for line in lines {
             let made = requests.prepare(Line::OfPlan(line), plan, endpoints, self.values());
-            let (prepared, own) = made.map_err(|_| "a request cannot be written beforehand")?;
+            let (prepared, own) = made.map_err(|_| "a request cannot be prepared in advance")?;
             if !requests.writer.is_fixed(&prepared) {
                 return Err("a request has placeholders");
             }

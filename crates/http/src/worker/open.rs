@@ -216,7 +216,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             let waiting = std::mem::take(&mut entry.waiting);
             let found: Result<Vec<SocketAddr>, String> =
                 answer.result.map(|all| of_family(all, family)).and_then(|all| match all.is_empty() {
-                    true => Err("has no address of the wanted family".to_owned()),
+                    true => Err("has no address of the requested family".to_owned()),
                     false => Ok(all),
                 });
             match found {

@@ -15,9 +15,9 @@ use crate::worker::dial::Dialer;
 
 /// Why TLS was not made ready, although there was a need for it.
 const NO_TLS: &str = if cfg!(feature = "tls") {
-    "a redirect leads to https, and this host trusts no authority; give --ca FILE or --insecure"
+    "a redirect leads to https, but this host trusts no certificate authority; give --ca FILE or --insecure"
 } else {
-    "a redirect leads to https, and this tare was built without TLS; build it with --features tls"
+    "a redirect leads to https, but this tare was built without TLS; build it with --features tls"
 };
 
 /// See the module; each thread has its own.

@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
             Comparison::Over if is_all => "never",
             _ => return Ok(()),
         };
-        self.fail(at, format!("this is {how} true"), "a condition that tells runs apart")
+        self.fail(at, format!("this is {how} true"), "a condition that some runs fulfil and others do not")
     }
 
     fn figure(&mut self) -> Result<(Figure, Range<usize>), LimitError> {

@@ -266,7 +266,7 @@ impl GapsFile {
     fn requested(&self, table: &Table<'_>) -> Result<RequestedPlan, PlanError> {
         let is_signed = self.signed.unwrap_or(false);
         let given = [("gap", self.gap.is_some()), ("list", self.list.is_some()), ("signed", is_signed)];
-        table.only(&given, "both say which gaps were requested")?;
+        table.only(&given, "both give the requested gaps")?;
         let even = table.gap("gap", &self.gap, "")?.map(RequestedPlan::Even);
         let listed = self.list.as_ref().map(|list| RequestedPlan::List(list.into()));
         let signed = is_signed.then_some(RequestedPlan::Signed);

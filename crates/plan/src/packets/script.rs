@@ -44,7 +44,7 @@ pub(super) fn resolve(send: &SendFile, table: &Table<'_>) -> Result<Option<Scrip
         }
         (Some(file), None) => {
             let text = read(file).map_err(|problem| {
-                table.wrong("script", file, problem, "a file of Lua, as docs/packets.md has it")
+                table.wrong("script", file, problem, "a Lua file, as in docs/packets.md")
             })?;
             Ok(Some(ScriptPlan { name: file_name(file), text }))
         }
@@ -60,7 +60,7 @@ fn read(file: &str) -> Result<String, String> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err("has more than 1 MiB".to_owned());
     }
-    String::from_utf8(bytes).map_err(|_| "is no text: it is not UTF-8".to_owned())
+    String::from_utf8(bytes).map_err(|_| "is not text: it is not UTF-8".to_owned())
 }
 
 impl ScriptPlan {

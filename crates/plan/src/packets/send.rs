@@ -227,7 +227,8 @@ impl SendPlanFile {
             self.frames.bad_checksum.is_some() || streams.any(|stream| stream.bad_checksum.is_some());
         match (&script, is_spoiled) {
             (Some(_), true) => {
-                let why = "checksums of a script's frames are made right; write wrong ones in the script, with as_is";
+                let why = "checksums of a script's frames are corrected; write wrong ones in the script, with \
+                           as_is";
                 Err(table.both(key, "frames.bad_checksum", why))
             }
             _ => Ok(script),
@@ -239,7 +240,7 @@ impl SendPlanFile {
         match self.frames.without_changes().first_typed() {
             None => Ok(()),
             Some(typed) => {
-                let why = "recorded frames are sent as they are; only --vary and --sign change them";
+                let why = "recorded frames are sent unchanged; only --vary and --sign change them";
                 Err(table.both(typed, "replay", why))
             }
         }
@@ -335,7 +336,7 @@ impl SendPlanFile {
             ("lengths", send.lengths.is_some()),
         ];
         match others.into_iter().find(|(_, is_given)| *is_given) {
-            Some((key, _)) => Err(table.both(key, "frames.stream[0]", "its streams have loads of their own")),
+            Some((key, _)) => Err(table.both(key, "frames.stream[0]", "its streams have separate loads")),
             None => Ok(("rate", Pace::Streams)),
         }
     }
@@ -350,7 +351,7 @@ impl SendPlanFile {
         let send = &self.send;
         let lengths = match (&send.length, &send.lengths) {
             (Some(_), Some(_)) => {
-                return Err(table.both("length", "lengths", "both say how long frames are"));
+                return Err(table.both("length", "lengths", "both set the length of frames"));
             }
             (Some(typed), None) => {
                 let text = typed.as_str();

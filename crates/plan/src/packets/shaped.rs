@@ -101,7 +101,7 @@ impl LoadKeys<'_> {
         }
         let both = |other: &str, why: &str| Err(self.table.both(&self.at("poisson"), &self.at(other), why));
         match pace {
-            _ if burst > 1 => both("burst", "gaps of bursts are even"),
+            _ if burst > 1 => both("burst", "bursts have even gaps"),
             Pace::Frames(_) | Pace::Bits { .. } | Pace::Line { .. } => Ok(true),
             _ => both(key, "Poisson arrivals need a mean rate (--rate)"),
         }

@@ -117,7 +117,7 @@ impl Split {
         }
         let networks = |side| {
             let read =
-                |part: &&str| part.parse().map_err(|_| format!("has a part '{part}' that is no network"));
+                |part: &&str| part.parse().map_err(|_| format!("has a part '{part}' that is not a network"));
             let networks = parts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
             if networks.is_empty() {
                 Err("names no network".to_owned())
@@ -131,8 +131,9 @@ impl Split {
             ("servers", _) => networks(Side::Servers),
             ("ports", None) => Ok(Self::Ports(vec![SYSTEM])),
             ("ports", Some(_)) => {
-                let read =
-                    |part: &&str| range(part).ok_or_else(|| format!("has a part '{part}' that is no port"));
+                let read = |part: &&str| {
+                    range(part).ok_or_else(|| format!("has a part '{part}' that is not a port"))
+                };
                 parts.iter().map(read).collect::<Result<_, _>>().map(Self::Ports)
             }
             _ => Err("is no way to tell clients from servers".to_owned()),
@@ -199,7 +200,7 @@ impl SendPlanFile {
                 ("client_vary", send.client_vary.is_some()),
                 ("server_vary", send.server_vary.is_some()),
             ];
-            let why = "only frames that leave by two ports have sides";
+            let why = "only frames that leave through two ports have sides";
             return match others.into_iter().find(|(_, is_given)| *is_given) {
                 Some((key, _)) => Err(table.missing(key, "--servers PORT", why)),
                 None => Ok(None),
@@ -261,9 +262,9 @@ mod tests {
             ("", "is no way to tell clients from servers"),
             ("auto=1", "is no way"),
             ("clients", "names no network"),
-            ("clients=10.0.0.0/33", "has a part '10.0.0.0/33' that is no network"),
-            ("ports=", "has a part '' that is no port"),
-            ("ports=9-8", "has a part '9-8' that is no port"),
+            ("clients=10.0.0.0/33", "has a part '10.0.0.0/33' that is not a network"),
+            ("ports=", "has a part '' that is not a port"),
+            ("ports=9-8", "has a part '9-8' that is not a port"),
             ("ports=70000", "has a part '70000'"),
         ] {
             let said = Split::read(text).unwrap_err();

@@ -208,9 +208,9 @@ impl Resolver<'_> {
                 !plan.source_ips.is_empty(),
                 "ip= of --via says which addresses connections leave from",
             ),
-            ("connection.no_delay", !plan.no_delay, "its TCP has no Nagle algorithm to leave on"),
+            ("connection.no_delay", !plan.no_delay, "its TCP has no Nagle algorithm"),
             ("engine.threads", threads, "one thread drives a port"),
-            ("engine.io", io, "its connections are no sockets"),
+            ("engine.io", io, "its connections are not sockets"),
         ];
         match others.into_iter().find(|(_, is_set, _)| *is_set) {
             Some((other, _, why)) => Err(self.table.both("connection.via", other, why)),

@@ -25,7 +25,7 @@ impl Resolver<'_> {
             }
             if parallel.is_none() {
                 self.note(format!(
-                    "no load given: {DEFAULT_CONNECTIONS} connections, each with one request after the other"
+                    "no load given: {DEFAULT_CONNECTIONS} connections, each sending one request after another"
                 ));
             }
             return Ok(Load::Closed { connections: parallel.unwrap_or(DEFAULT_CONNECTIONS) });
@@ -90,7 +90,7 @@ impl Resolver<'_> {
         let jitter = self.table.parse("load.jitter", &self.file.load.jitter)?.unwrap_or(Fraction::ZERO);
         let why = match shape {
             _ if jitter == Fraction::ZERO => return Ok(jitter),
-            Shape::Poisson(_) => "Poisson gaps are random already",
+            Shape::Poisson(_) => "Poisson gaps are already random",
             Shape::Burst { .. } => "requests of a burst have no gap to vary",
             Shape::At(_) => "recorded times are not changed",
             _ => return Ok(jitter),

@@ -103,8 +103,10 @@ impl Resolver<'_> {
         let Some(text) = self.file.request.host.as_ref().or(from_header.as_ref()) else { return Ok(None) };
         match text.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '/') {
             Some(bad) => {
-                let problem =
-                    Problem::new(format!("has {bad:?}"), "a name and perhaps a port, e.g. example.org:8080");
+                let problem = Problem::new(
+                    format!("has {bad:?}"),
+                    "a name and optionally a port, e.g. example.org:8080",
+                );
                 Err(self.table.refuse("request.host", text, problem))
             }
             None => Ok(Some(text.clone())),

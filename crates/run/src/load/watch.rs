@@ -180,7 +180,7 @@ fn so_far(
     let ended = totals.tally.ended();
     let under_way = report::counted(result.totals.offered.saturating_sub(ended), brief.unit);
     result.totals.offered = ended;
-    result.labels = vec![Label::Sentence(format!("so far: the run is in progress, {under_way} under way"))];
+    result.labels = vec![Label::Sentence(format!("so far: the run is in progress, {under_way} in flight"))];
     result
 }
 

@@ -417,7 +417,7 @@ fn streams_are_kept_short_where_that_is_asked() {
     };
     assert!(wrong("?maxlen=1&maxlen_exact=2").contains("exclude each other"));
     assert!(wrong("?expire=soon").contains("expire"));
-    assert!(wrong("x").contains("/x is no number of a database"));
+    assert!(wrong("x").contains("/x is not the number of a database"));
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn fields_of_several_streams_change_together_at_one_frame() {
         ("set stream=video dport=7", "'video' is not a stream of this run; it has voice, bulk"),
         ("set size=9000", "1518"),
         ("set dport=7 rate=fast", "rate: 'fast' is not a number"),
-        ("set sign=false", "'sign' is no field that can be changed"),
+        ("set sign=false", "'sign' is not a field that can be changed"),
         ("set rate 2k", "those of its streams: set stream=voice rate=2k"),
         ("set stream=voice dst=fd00::1", "one is an IPv4 address, the other an IPv6 address"),
     ] {

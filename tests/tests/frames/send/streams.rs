@@ -198,5 +198,5 @@ fn what_takes_one_load_only_says_so() {
     let folder = scratch();
     let (_, file) = streams("mem:a", "rate = \"1k\"", folder.path());
     let both = Tare::packets(&format!("run {}", file.display())).start().finish_unchecked();
-    assert!(both.code == Some(2) && both.stderr.contains("its streams have loads of their own"), "{both}");
+    assert!(both.code == Some(2) && both.stderr.contains("its streams have separate loads"), "{both}");
 }

@@ -127,7 +127,7 @@ fn the_family_of_addresses_can_be_chosen() {
     // An address of the other family is no address.
     let run = Tare::http(&format!("-c 1 -n 2 -6 http://127.0.0.1:{port}/")).run();
     assert_eq!((run.outcome("lookup.failed"), run.code), (2, Some(5)), "{run}");
-    assert!(run.remarks().contains("no address of the wanted family"), "{run}");
+    assert!(run.remarks().contains("no address of the requested family"), "{run}");
     // The host's own names: `localhost` is 127.0.0.1 everywhere.
     let run = Tare::http(&format!("-c 1 -n 2 -4 http://localhost:{port}/")).run();
     assert_eq!(run.outcome("200"), 2, "{run}");

@@ -158,7 +158,7 @@ fn forget(stream: &mut StreamFile, field: &str) {
 fn unknown(key: &str) -> String {
     let known: Vec<String> = StreamFile::KEYS.iter().map(|key| key.replace('_', "-")).collect();
     let key: String = key.chars().take(40).collect();
-    format!("'{key}' is no field that can be changed; write rate, vary, {}", known.join(", "))
+    format!("'{key}' is not a field that can be changed; write rate, vary, {}", known.join(", "))
 }
 
 /// Places as they were typed: `voice: dport`, without the path or the dashes of a flag.
@@ -272,6 +272,6 @@ mod tests {
         let refused = two.edited(&[set(Some(1), "dport", "70000")], &names).unwrap_err();
         assert!(refused.starts_with("bulk: dport: '70000' "), "{refused}");
         let refused = two.edited(&[set(None, "name", "x")], &names).unwrap_err();
-        assert!(refused.starts_with("'name' is no field that can be changed; write rate, vary, src-mac"));
+        assert!(refused.starts_with("'name' is not a field that can be changed; write rate, vary, src-mac"));
     }
 }

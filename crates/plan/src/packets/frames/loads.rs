@@ -125,11 +125,11 @@ fn load(number: usize, stream: &StreamFile, table: &Table<'_>) -> Result<StreamL
     let at = |key: &str| keys.at(key);
     if stream.weight.is_some() {
         let other = stream.load_key().unwrap_or("rate");
-        let why = "streams have either weights in one load, or loads of their own";
+        let why = "streams have either weights in one load, or separate loads";
         return Err(table.both(&at("weight"), &at(other), why));
     }
     let Some(key) = keys.only(&[])? else {
-        let why = "if one stream has a load of its own, every stream needs one";
+        let why = "if one stream has its own load, every stream needs one";
         let needs = "a rate, gap, ramp, step, stages or sine";
         return Err(table.missing(&format!("frames.stream[{number}]"), needs, why));
     };

@@ -248,5 +248,5 @@ fn streams_that_cannot_be_are_refused_with_their_line() {
     }
     let both = STREAMS.replace("[frames]", "rate = \"1k\"\n[frames]");
     let said = read(&format!("{both}{first}")).unwrap_err();
-    assert!(said.contains("its streams have loads of their own"), "{said}");
+    assert!(said.contains("its streams have separate loads"), "{said}");
 }
