@@ -39,7 +39,7 @@ pub struct CompareArgs {
     /// Figures that --fail-if-slower checks [default: latency.mean,latency.p99]
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', requires = "fail_if_slower", value_parser = named, help_heading = "Judge")]
     by: Vec<Named>,
-    /// Compare even if plans differ or a run is INVALID; the output names the differences
+    /// Compare even if plans differ or a run is INVALID; the output lists the differences
     #[arg(long, help_heading = "Judge")]
     anyway: bool,
     /// Print JSON

@@ -29,7 +29,7 @@ changed.";
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct ForwardArgs {
-    /// Port where frames come in: packet:veth0, xdp:veth0, pcap:in.pcapng, mem:a or an interface
+    /// Port where frames arrive: packet:veth0, xdp:veth0, pcap:in.pcapng, mem:a or an interface
     #[arg(value_name = "IN")]
     input: Option<String>,
     /// Port where frames leave; without it frames are only counted
@@ -39,7 +39,7 @@ pub struct ForwardArgs {
     /// Filter frames by the rules in FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Rules")]
     rules: Option<String>,
-    /// Check FILE for changes at this interval, and read it again if it has changed
+    /// Check FILE for changes at this interval, and reload it if it has changed
     #[arg(long, value_name = "TIME", help_heading = "Rules")]
     reload_every: Option<String>,
     /// Frames that arrive at OUT: pass (send them to IN unchanged, the default), rules (filter them too) or
@@ -59,14 +59,14 @@ pub struct ForwardArgs {
     /// Longest frame, with FCS [default: 1518]
     #[arg(long, value_name = "BYTES", help_heading = "Forwarding")]
     longest: Option<String>,
-    /// Poll all the time instead of sleeping
+    /// Poll continuously instead of sleeping
     #[arg(long, help_heading = "Forwarding")]
     busy: bool,
 
     /// Stop after this time [default: at Ctrl-C]
     #[arg(short = 't', long, value_name = "TIME", help_heading = "Stop")]
     duration: Option<String>,
-    /// Stop after N frames have come in; with --xdp, slightly later
+    /// Stop after N frames have arrived; with --xdp, slightly later
     #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]
     frames: Option<String>,
 

@@ -94,7 +94,7 @@ pub struct FrameArgs {
     /// Vary a field: src=198.18.0.1..198.18.0.254, dport=9,53,80, sport=random(1024..65535) (repeatable)
     #[arg(long, value_name = "FIELD=VALUES", action = ArgAction::Append)]
     pub vary: Vec<String>,
-    /// Put a signature into each payload, from which a receiver learns loss, order, times and gaps
+    /// Put a signature into each payload, from which a receiver derives loss, order, latency and gaps
     #[arg(long)]
     pub sign: bool,
     /// Send the frames of a capture file instead, without its gaps

@@ -35,7 +35,7 @@ Exit status:
   0 VALID or DEGRADED; 1 the same, but a file could not be written; 2 bad input, nothing sent;
   3 a threshold failed; 4 INVALID (the generator was the limit); 5 target unreachable; 130 interrupted";
 
-/// Send HTTP or HTTPS requests to a target, and judge the generator too
+/// Send HTTP or HTTPS requests to a target, and check the generator itself
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}", sink_kinds()))]
 pub struct HttpArgs {
@@ -75,7 +75,7 @@ pub struct LoadArgs {
     /// Closed loop over N connections; with a rate, at most N connections
     #[arg(short = 'c', long, visible_alias = "connections", value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub parallel: Option<String>,
-    /// Poisson arrivals: exponential gaps with the mean that --rate gives
+    /// Poisson arrivals: exponential gaps whose mean --rate sets
     #[arg(long)]
     pub poisson: bool,
     /// Change the rate linearly from one to another, e.g. 100..5k:30s
@@ -120,7 +120,7 @@ pub struct StopArgs {
     /// How long to wait for responses after the last departure [default: the timeout, at most 5s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
     pub grace: Option<String>,
-    /// Warm up for this long first; its requests are in no figure
+    /// Warm up for this long first; no figure includes these requests
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
     pub warmup: Option<String>,
 }
@@ -174,16 +174,16 @@ pub struct RequestArgs {
     /// Fail a response whose body does not contain this text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub expect_body: Option<String>,
-    /// Fail a response whose body has another MD5
+    /// Fail a response whose body has a different MD5
     #[arg(long, value_name = "HEX")]
     pub expect_md5: Option<String>,
-    /// Fail a response whose body has another SHA-256
+    /// Fail a response whose body has a different SHA-256
     #[arg(long, value_name = "HEX")]
     pub expect_sha256: Option<String>,
-    /// Fail a response whose body differs from the URL's first one
+    /// Fail a response whose body differs from the first one for its URL
     #[arg(long)]
     pub same_checksum: bool,
-    /// Send {…} literally; fill in no placeholders
+    /// Send {…} literally; do not fill in placeholders
     #[arg(long)]
     pub no_templates: bool,
 }
@@ -207,7 +207,7 @@ pub struct ConnectionArgs {
     /// Maximum number of connections in an open loop without --parallel [default: 10000]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub max_open: Option<String>,
-    /// With a rate: open all connections of --parallel before any is used again
+    /// With a rate: open all connections of --parallel before reusing any
     #[arg(long)]
     pub open_all: bool,
     /// Local addresses, used in turn (repeatable)
@@ -219,14 +219,14 @@ pub struct ConnectionArgs {
     /// Connect to this Unix socket instead of the URL's host
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub unix: Option<String>,
-    /// Connect through this port with tare's own TCP instead of the kernel's, from addresses that nobody has:
+    /// Connect through this port with tare's own TCP instead of the kernel's, from unused addresses:
     /// packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
     /// With --via: fast (for requests that never change), general, or auto [default: auto]
     #[arg(long, value_name = "PATH")]
     pub via_path: Option<String>,
-    /// With --via: use addresses that this host has itself, beside its own connections
+    /// With --via: use addresses that this host has, next to its own connections
     #[arg(long)]
     pub share_address: bool,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)

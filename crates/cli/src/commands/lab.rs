@@ -19,7 +19,7 @@ Examples:
 Interfaces: gen0 in tare-NAME-generator, sink0 in tare-NAME-sink, mid0 and mid1 in
 tare-NAME-middlebox. Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and iproute2.";
 
-/// Make, show and remove test beds of network namespaces and veth pairs
+/// Create, show and remove test beds of network namespaces and veth pairs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct LabArgs {
@@ -34,7 +34,7 @@ enum Action {
     Show(ShowArgs),
 }
 
-/// Make a test bed
+/// Create a test bed
 #[derive(Args, Debug)]
 struct UpArgs {
     /// Name of the bed

@@ -30,7 +30,7 @@ with FCS.";
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("no_view", |arg| arg.hide(true)))]
 pub struct PaceArgs {
-    /// Port where this host's traffic comes in: tap:NAME, or the far end of a veth pair
+    /// Port where this host's traffic arrives: tap:NAME, or the far end of a veth pair
     #[arg(value_name = "IN")]
     input: Option<String>,
     /// Port where the paced frames leave; replies come back through it

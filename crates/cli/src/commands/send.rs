@@ -48,7 +48,7 @@ pub struct SendArgs {
     pub when: WhenArgs,
     #[command(flatten)]
     pub frames: FrameArgs,
-    /// Lua that finishes the frames, a burst at a time (docs/packets.md)
+    /// Lua script that finishes the frames, one burst at a time (docs/packets.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Frames")]
     pub script: Option<String>,
     #[command(flatten)]
@@ -74,8 +74,8 @@ pub struct WhenArgs {
     /// File of gaps in nanoseconds, one per line; starts again at its end
     #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub gaps: Option<String>,
-    /// Replay a capture file, also one compressed by gzip or zstd, with its recorded gaps; --vary
-    /// changes fields, e.g. dst-mac=02:00:00:00:00:02
+    /// Replay a capture file (also compressed by gzip or zstd) with its recorded gaps; --vary changes fields,
+    /// e.g. dst-mac=02:00:00:00:00:02
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub replay: Option<String>,
     /// Play a replay N times [default: 1, or until --duration]
@@ -91,16 +91,16 @@ pub struct WhenArgs {
     /// servers=NETWORK,… or ports=80,8000-8999 [default: auto]
     #[arg(long, value_name = "RULE")]
     pub split: Option<String>,
-    /// With --servers: as --vary, for the clients' frames that have the field
+    /// With --servers: like --vary, for the clients' frames that have the field
     #[arg(long, value_name = "FIELD=VALUES")]
     pub client_vary: Vec<String>,
-    /// With --servers: as --vary, for the servers' frames that have the field
+    /// With --servers: like --vary, for the servers' frames that have the field
     #[arg(long, value_name = "FIELD=VALUES")]
     pub server_vary: Vec<String>,
-    /// Hold at most this much of a capture file in memory; read the rest while sending [default: 256MiB]
+    /// Keep at most this much of a capture file in memory; read the rest while sending [default: 256MiB]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub read_ahead: Option<String>,
-    /// Poisson arrivals: exponential gaps with the mean that --rate gives
+    /// Poisson arrivals: exponential gaps whose mean --rate sets
     #[arg(long)]
     pub poisson: bool,
     /// Change the rate (frames per second) linearly from one to another, e.g. 10k..500k:30s

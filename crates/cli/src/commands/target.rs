@@ -58,8 +58,8 @@ pub struct TargetArgs {
     /// Pin the serving threads to these CPUs, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     cpus: Vec<u32>,
-    /// Serve over frames of a port, with addresses of its own: PORT,ip=198.18.0.10-25/24; without
-    /// connections or state, so only --listen PORT, --size, --body, --status, --workers, --cpus,
+    /// Serve over frames of a port, from its own addresses: PORT,ip=198.18.0.10-25/24; it keeps no connections
+    /// or state, so only --listen PORT, --size, --body, --status, --workers, --cpus,
     /// --spin, --for, --seed, --port-file and --summary apply
     #[arg(long, value_name = "PORT,ip=RANGE", help_heading = "Where")]
     over: Option<Via>,

@@ -55,7 +55,7 @@ pub struct WeighHttpArgs {
     /// Connections [default: 64]
     #[arg(short = 'c', long, value_name = "N")]
     parallel: Option<Count>,
-    /// Engine threads; more send more if there are enough CPUs [default: 1]
+    /// Engine threads; more threads send more if there are enough CPUs [default: 1]
     #[arg(short = 't', long, value_name = "N")]
     threads: Option<Count>,
     /// CPUs of the engine threads [default: the first ones; the target gets the others]
