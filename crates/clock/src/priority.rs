@@ -125,7 +125,7 @@ pub fn decide(asked: Priority, demand: &Demand, machine: &Machine) -> Grant {
         None => {
             let why = match asked {
                 Priority::RealTime => told_of_stops("it was asked for", demand, machine),
-                _ => "threads sleep between their due times, and another CPU is left to the rest".to_owned(),
+                _ => "threads sleep between due times, and another CPU is left for other work".to_owned(),
             };
             Grant::new(asked, Level::RealTime, why, machine.nice)
         }
@@ -148,7 +148,7 @@ fn unsafe_because(asked: Priority, demand: &Demand, machine: &Machine) -> Option
     if machine.online <= demand.threads {
         let threads = demand.threads;
         return Some(format!(
-            "{threads} such threads would leave none of the machine's {} CPUs to the rest",
+            "{threads} such threads would leave none of the machine's {} CPUs for other work",
             machine.online
         ));
     }
@@ -160,7 +160,9 @@ fn unsafe_because(asked: Priority, demand: &Demand, machine: &Machine) -> Option
         return Some("threads do not spin".to_owned());
     }
     let Some(gap) = demand.gap else {
-        return Some("due times are not even, so nobody knows that threads sleep between them".to_owned());
+        return Some(
+            "due times are not even, so it is not certain that threads sleep between them".to_owned(),
+        );
     };
     let needed = duty(gap);
     (needed > machine.runtime * SHARE).then(|| match needed >= 1.0 {
@@ -240,8 +242,8 @@ impl Grant {
         let threads = self.lost.load(Ordering::Relaxed);
         (threads > 0).then(|| {
             format!(
-                "{threads} thread(s) did not sleep for 100 ms and more, so they run at {} since then, not in real time: nobody \
-                 else would have had their CPU",
+                "{threads} thread(s) did not sleep for 100 ms or more, so they have run at {} since then, not \
+                 in real time: other threads would not have got their CPU",
                 if self.nice < 0 { Level::Nice(self.nice) } else { Level::Normal }.words()
             )
         })
@@ -271,7 +273,7 @@ impl Grant {
             Ok(_) => Ok(()),
             Err(error) => {
                 ordinary(0);
-                Err(format!("nobody could watch over a real-time thread: {error}"))
+                Err(format!("a real-time thread could not be watched: {error}"))
             }
         }
     }

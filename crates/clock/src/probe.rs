@@ -43,16 +43,15 @@ pub enum Refused {
         "the CPU does not say that its time-stamp counter keeps one rate in every power state (CPUID 80000007h)"
     )]
     NotInvariant,
-    #[error(
-        "the kernel found the time-stamp counter unstable and took it out of its list; it uses {current} instead"
-    )]
+    #[error("the kernel found the time-stamp counter unstable; it uses {current} instead")]
     KernelRefusesIt { current: KernelClock },
     #[error("the time-stamp counter changed its rate by {ppm:.0} ppm within 20 ms")]
     Drifts { ppm: f64 },
     #[error("the time-stamp counter went backwards, on one CPU or from one CPU to the next")]
     GoesBackwards,
     #[error(
-        "reading CLOCK_MONOTONIC takes {bracket_ns} ns, too long to measure the time-stamp counter's rate by it"
+        "reading CLOCK_MONOTONIC takes {bracket_ns} ns, too long to measure the time-stamp counter's rate with \
+         it"
     )]
     Imprecise { bracket_ns: u64 },
     #[error("the time-stamp counter stands still or ticks slower than once in 65 ns")]

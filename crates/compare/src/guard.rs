@@ -41,7 +41,7 @@ pub fn doubts(sides: &[Side]) -> Doubts {
     doubts.never = trials().find(|trial| trial.simulated != first.simulated).map(|other| {
         let (simulated, real) = if other.simulated { (other, first) } else { (first, other) };
         format!(
-            "the times of {} are simulated and those of {} are not: neither says anything of the other",
+            "the times of {} are simulated and those of {} are not, so they cannot be compared",
             simulated.name, real.name
         )
     });
@@ -68,7 +68,7 @@ fn twice(sides: &[Side], doubts: &mut Doubts) {
         if !is_new || is_copy {
             doubts
                 .refusals
-                .push(format!("{} is named twice: every trial must be a run of its own", trial.name));
+                .push(format!("{} is named twice: every trial must be a separate run", trial.name));
         }
     }
 }
@@ -215,7 +215,7 @@ fn environments<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doub
     let read = |trial: &Trial| serde_json::from_str::<Value>(&trial.environment).ok();
     let Some(ours) = read(first) else {
         doubts.warnings.push(format!(
-            "{} has no environment.json: whether the machines are the same is not known",
+            "{} has no environment.json, so it is unknown whether the machines are the same",
             first.name
         ));
         return;
@@ -224,7 +224,7 @@ fn environments<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doub
     for trial in trials {
         let Some(theirs) = read(trial) else {
             doubts.warnings.push(format!(
-                "{} has no environment.json: whether the machines are the same is not known",
+                "{} has no environment.json, so it is unknown whether the machines are the same",
                 trial.name
             ));
             return;
@@ -321,7 +321,8 @@ fn order(sides: &[Side], doubts: &mut Doubts) {
         let (Some((first_from, first_to)), Some((from, to))) = (span(first), span(other)) else { continue };
         if first_to < from || to < first_from {
             doubts.warnings.push(format!(
-                "the trials of {} and {} did not alternate: what else changed between them looks like a difference",
+                "the trials of {} and {} did not alternate: any other change between them looks like a \
+                 difference",
                 first.label, other.label
             ));
         }

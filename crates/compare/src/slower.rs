@@ -94,7 +94,7 @@ fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> Held {
             Better::Higher => centre(figure, &y) < k * centre(figure, &x),
         };
         let note =
-            "one trial on a side: the figures are compared as they are, without any confidence".to_owned();
+            "one trial on a side: the figures are compared directly, without any confidence".to_owned();
         return Held { by: By::Figures, exceeds, note, ..base };
     }
     let (above, below) = match figure.family {
@@ -107,7 +107,7 @@ fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> Held {
     let least = ranks::least_p(x.len(), y.len()) / 2.0 * asked as f64;
     let note = match figure.family {
         Family::Percentiles if least > ALPHA => format!(
-            "{} and {} trials are too few for ranks to show anything: {} on each side can",
+            "{} and {} trials are too few for a test by ranks: {} on each side are enough",
             x.len(),
             y.len(),
             least_trials_for_ranks(2.0 * ALPHA / asked as f64)

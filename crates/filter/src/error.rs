@@ -22,8 +22,6 @@ pub enum CompileError {
          write ranges that are aligned (1024-2047), or fewer rules with ranges in both sport and dport"
     )]
     TooWide { line: u32, most: usize },
-    #[error(
-        "the tables find no place for {entries} entries within {steps} steps; merge neighbouring prefixes"
-    )]
+    #[error("the tables could not place {entries} entries within {steps} steps; merge neighbouring prefixes")]
     Crowded { entries: usize, steps: usize },
 }

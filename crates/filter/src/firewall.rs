@@ -63,8 +63,8 @@ impl Cost {
     pub fn warning(&self) -> Option<String> {
         (self.tuples > Self::MANY_TUPLES).then(|| {
             format!(
-                "a packet may have to be looked up in {} tables: rules with the same source name destinations, \
-                 protocols and port ranges of many different widths; about 10 ns for each",
+                "a packet may need look-ups in {} tables, about 10 ns each: rules with the same source have \
+                 destinations, protocols and port ranges of many different widths",
                 self.tuples
             )
         })

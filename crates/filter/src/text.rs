@@ -88,7 +88,7 @@ impl Reader {
 fn once(word: &str, at: &mut Option<usize>, number: usize) -> Result<(), Problem> {
     match at.replace(number) {
         None => Ok(()),
-        Some(first) => problem(format!("'{word}' stands already in line {first}"), "it once"),
+        Some(first) => problem(format!("'{word}' is already in line {first}"), "it once"),
     }
 }
 
@@ -113,10 +113,7 @@ fn rule<'a>(action: Action, words: impl Iterator<Item = &'a str>) -> Result<Rule
     let mut words = words.peekable();
     let mut seen: Vec<&str> = Vec::new();
     if words.peek().is_none() {
-        return problem(
-            format!("'{action}' says nothing of whom"),
-            format!("'{action} all' if all are meant"),
-        );
+        return problem(format!("'{action}' has no condition"), format!("'{action} all' if all are meant"));
     }
     while let Some(word) = words.next() {
         if seen.contains(&word) {
@@ -136,7 +133,7 @@ fn rule<'a>(action: Action, words: impl Iterator<Item = &'a str>) -> Result<Rule
             "proto" => rule.protocol = protocol(value(&mut words, "udp")?)?,
             "sport" => rule.sport = ports(value(&mut words, "53")?)?,
             "dport" => rule.dport = ports(value(&mut words, "53")?)?,
-            _ => return problem(format!("'{}' is no part of a rule", shown(word)), RULE),
+            _ => return problem(format!("'{}' is not part of a rule", shown(word)), RULE),
         }
     }
     if seen.contains(&"all") && seen.len() > 1 {
@@ -162,7 +159,7 @@ fn check(rule: &Rule, names_ports: bool) -> Result<(), Problem> {
         }
         None if names_ports => problem(
             "ports without a protocol",
-            "'proto tcp' or 'proto udp' (or sctp, dccp, udplite) beside them",
+            "'proto tcp' or 'proto udp' (or sctp, dccp, udplite) next to them",
         ),
         _ => Ok(()),
     }
@@ -187,7 +184,7 @@ fn prefix(word: &str) -> Result<Option<Prefix>, Problem> {
         Some(Some(length)) if length <= widest => length,
         Some(_) => {
             return problem(
-                format!("the length of '{}' is none", shown(word)),
+                format!("'{}' has no valid length", shown(word)),
                 format!("a length from 0 to {widest}, as in {PREFIX}"),
             );
         }
@@ -284,12 +281,12 @@ mod tests {
         );
         assert_eq!(
             error("drop dport 53"),
-            "rules.txt:1: ports without a protocol, write 'proto tcp' or 'proto udp' (or sctp, dccp, udplite) beside them"
+            "rules.txt:1: ports without a protocol, write 'proto tcp' or 'proto udp' (or sctp, dccp, udplite) next to them"
         );
         assert_eq!(error("drop proto udp dport 9-7"), "rules.txt:1: '9-7' runs backwards, write 7-9");
         for (text, part) in [
             ("block all", "'block' is no action"),
-            ("drop", "'drop' says nothing of whom"),
+            ("drop", "'drop' has no condition"),
             ("drop from", "nothing stands after 'from'"),
             ("drop from 1.2.3", "is no address"),
             ("drop from 1.2.3.4/33", "a length from 0 to 32"),
@@ -302,9 +299,9 @@ mod tests {
             ("drop proto icmp dport 5", "icmp has no ports"),
             ("drop proto udp dport 65536", "'65536' is no port"),
             ("drop all proto udp", "contradict each other"),
-            ("default drop\ndefault drop", "rules.txt:2: 'default' stands already in line 1"),
+            ("default drop\ndefault drop", "rules.txt:2: 'default' is already in line 1"),
             ("default maybe", "'default pass' or 'default drop'"),
-            ("drop everything", "'everything' is no part of a rule"),
+            ("drop everything", "'everything' is not part of a rule"),
         ] {
             assert!(error(text).contains(part), "{text}: {}", error(text));
         }

@@ -45,11 +45,11 @@ pub enum XdpError {
     #[error(transparent)]
     Bpf(#[from] BpfError),
     #[error(
-        "these rules need up to {tuples} look-ups for one packet, and the kernel's program takes {most}: \
+        "these rules need up to {tuples} look-ups for one packet, but the kernel's program allows {most}: \
          write fewer different prefix lengths of 'to' and port ranges for one source, or filter without --xdp"
     )]
     TooDeep { tuples: usize, most: usize },
-    #[error("these rules need {bytes} bytes of tables, and the kernel's program reaches {most}")]
+    #[error("these rules need {bytes} bytes of tables, but the kernel's program can use {most}")]
     TooLarge { bytes: usize, most: usize },
 }
 

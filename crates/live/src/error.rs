@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     #[error(
-        "--live {typed}: is no address; expected a port, an IP address, or both: --live=8273, --live=127.0.0.1:8273"
+        "--live {typed}: is not an address; expected a port, an IP address, or both: --live=8273, \
+         --live=127.0.0.1:8273"
     )]
     NoAddress { typed: String },
     #[error(
-        "--live {address}: whoever reaches this address could watch; give --live-token TOKEN, or use a loopback address such as 127.0.0.1"
+        "--live {address}: anyone who reaches this address could watch; give --live-token TOKEN, or use a \
+         loopback address such as 127.0.0.1"
     )]
     Open { address: SocketAddr },
     #[error("--live {address}: {error}; expected an address of this host and a free port")]
@@ -19,7 +21,7 @@ pub enum LiveError {
         "--live-token: {0}; expected 12 to 200 of A–Z a–z 0–9 . _ ~ -, such as `openssl rand -hex 16` prints"
     )]
     Token(&'static str),
-    #[error("--live-token @{file}: {error}; expected a file with the token alone")]
+    #[error("--live-token @{file}: {error}; expected a file that contains only the token")]
     TokenFile { file: String, error: std::io::Error },
     /// The feature `page` was left out.
     #[error("--live: this tare was built without the live page; build it with --features page")]

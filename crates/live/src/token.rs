@@ -27,7 +27,9 @@ impl Token {
         match text.len() {
             0..12 => Err(LiveError::Token("is so short that it can be guessed")),
             201.. => Err(LiveError::Token("is too long")),
-            _ if !text.bytes().all(is_plain) => Err(LiveError::Token("has letters that a URL would change")),
+            _ if !text.bytes().all(is_plain) => {
+                Err(LiveError::Token("has characters that a URL would change"))
+            }
             _ => Ok(Self(text.to_owned())),
         }
     }

@@ -332,8 +332,7 @@ mod tests {
             text.contains("latency.mean 1.10 ms (95 % confident: 852 µs … 1.35 ms; Student's t, n = 3"),
             "{text}"
         );
-        let refused =
-            "latency.p99 1.00 ms to 1.20 ms in the trials; no interval: 3 of the 8 trials that it takes";
+        let refused = "latency.p99 1.00 ms to 1.20 ms in the trials; no interval: 3 of the 8 trials needed";
         assert!(text.contains(refused), "{text}");
         assert_eq!(text.matches("confident").count(), 1, "{text}");
         assert!(text.contains("2 trials; 1 is INVALID and excluded from intervals"), "{text}");

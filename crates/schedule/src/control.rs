@@ -84,7 +84,7 @@ enum First {
 
 /// There were too many changes already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the run was changed {MOST_CHANGES} times already")]
+#[error("the run was already changed {MOST_CHANGES} times")]
 pub struct TooManyChanges;
 
 impl From<TooManyChanges> for String {

@@ -27,9 +27,9 @@ pub enum ScheduleError {
     NotByNumber,
     #[error("cannot read {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("{} is not a regular file; every thread reads it for itself, so it must be one", path.display())]
+    #[error("{} is not a regular file; it must be one, because every thread reads it", path.display())]
     NotAFile { path: PathBuf },
-    #[error("{} holds no time; expected one offset in seconds a line, such as 0.25", path.display())]
+    #[error("{} contains no time; expected one offset in seconds per line, such as 0.25", path.display())]
     NoTimes { path: PathBuf },
     #[error("{}, line {line}: {problem}", path.display())]
     Line { path: PathBuf, line: u64, problem: String },

@@ -193,7 +193,7 @@ impl Script {
             ffi::lua_settop(self.state, 0);
             text
         };
-        let silent = || format!("{}:{}: burst raised an error that is no text", self.name, self.line);
+        let silent = || format!("{}:{}: burst raised an error that is not text", self.name, self.line);
         let placed = |text: String| printable(&place::at_least(&text, &self.name, self.line));
         ScriptError::Raised(text.map_or_else(silent, placed))
     }

@@ -55,9 +55,9 @@ pub const DEVIATIONS: [(&str, &str); 10] = [
     ),
     (
         "send.one_at_a_time",
-        "a request, or 64 kB of a body, leaves when what was sent before it on its connection is acknowledged",
+        "a request, or 64 kB of a body, leaves when everything sent before on its connection is acknowledged",
     ),
-    ("recovery.go_back_n", "after a loss, what followed the lost segment is sent again, too"),
+    ("recovery.go_back_n", "after a loss, everything after the lost segment is sent again, too"),
     ("recovery.no_tail_probe", "a lost last segment waits for the timeout, 200 ms or more"),
     ("sack.not_used", "SACK is offered, but its blocks do not choose what is sent again"),
     ("reassembly.32_intervals", "data beyond 32 holes is dropped, and the target must send it again"),

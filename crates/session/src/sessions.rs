@@ -63,23 +63,23 @@ pub enum SessionError {
     #[error("{address}: {why}")]
     NoWay { address: IpAddr, why: Unreachable },
     #[error(
-        "{address} is an address of this host itself: its kernel knows nothing of connections that are not its \
-         own, and would reset them; choose addresses of the same subnet that nobody has, or share this one \
-         with the kernel (--share-address)"
+        "{address} is an address of this host: its kernel does not know Tare's connections and would reset \
+         them; choose unused addresses of the same subnet, or share this one with the kernel (--share-address)"
     )]
     OfThisHost { address: IpAddr },
     #[error(
-        "{address} is no address of this host, so that there is nobody to share it with; leave out \
-         --share-address, or name addresses of this host alone (ip=)"
+        "{address} is not an address of this host, so it cannot be shared; leave out --share-address, or give \
+         only addresses of this host (ip=)"
     )]
     NotOfThisHost { address: IpAddr },
     #[error(
-        "{port}: addresses of this host can be shared on packet:INTERFACE and xdp:INTERFACE alone, where its \
-         kernel hears the same frames"
+        "{port}: addresses of this host can be shared only on packet:INTERFACE and xdp:INTERFACE, where its \
+         kernel receives the same frames"
     )]
     CannotShare { port: String },
     #[error(
-        "mac= cannot be with --share-address: frames to addresses of this host carry its interface's own"
+        "mac= cannot be used with --share-address: frames to addresses of this host carry its interface's MAC \
+         address"
     )]
     MacOfHost,
     #[error(
@@ -88,8 +88,8 @@ pub enum SessionError {
     )]
     Simulated,
     #[error(
-        "another run has {address}, or one that follows it in its range, on this interface: the two would reset \
-         each other's connections; wait for its end, or give this one other addresses (ip=)"
+        "another run uses {address}, or a later address of its range, on this interface: the two would reset \
+         each other's connections; wait until it ends, or use other addresses (ip=)"
     )]
     OfAnotherRun { address: IpAddr },
 }
@@ -97,7 +97,7 @@ pub enum SessionError {
 /// Why a session was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    #[error("no own address is of this family, or the one that was asked for is none")]
+    #[error("no own address is of this family, or the requested address is not an own address")]
     NoSource,
     #[error("all ports of the own addresses are in use")]
     NoPort,

@@ -13,7 +13,8 @@ pub enum StationError {
     #[error(transparent)]
     Port(#[from] port::PortError),
     #[error(
-        "{address} is in use: {mac} answers for it; choose addresses that nobody has, or end who has this one"
+        "{address} is in use: {mac} answers for it; choose unused addresses, or stop the host that uses this \
+         one"
     )]
     Duplicate { address: IpAddr, mac: Mac },
     #[error("an MTU of {mtu} is more than the {most} of {port}; write mtu={most} or less")]

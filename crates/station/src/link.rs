@@ -48,7 +48,7 @@ fn mac(via: &Via, about: &About) -> Result<(Mac, &'static str), StationError> {
             let advice = "addresses of this host cannot be shared there";
             StationError::NoMac { port: about.name.clone(), advice }
         };
-        return Ok((Mac(about.mac.ok_or_else(no_mac)?), "the interface's own, as its addresses are"));
+        return Ok((Mac(about.mac.ok_or_else(no_mac)?), "the interface's own, like its addresses"));
     }
     if let Some(mac) = via.mac {
         return Ok((mac, "as given"));
@@ -58,16 +58,13 @@ fn mac(via: &Via, about: &About) -> Result<(Mac, &'static str), StationError> {
     let port = opened.innermost();
     let why = match port.kind() {
         PortKind::Xdp | PortKind::Live => {
-            "the interface's own: a network card without promiscuous mode hands an XDP program no others"
+            "the interface's own: without promiscuous mode, a network card passes no others to an XDP program"
         }
         PortKind::Packet if port.option("promiscuous") == Some("no") => {
-            "the interface's own: with promiscuous=no no others are received"
+            "the interface's own: promiscuous=no receives no others"
         }
         _ => {
-            return Ok((
-                via.derived_mac(),
-                "of the first own address: the kernel answers for no frame to it",
-            ));
+            return Ok((via.derived_mac(), "from the first own address: the kernel answers no frame to it"));
         }
     };
     match about.mac {

@@ -22,7 +22,7 @@ impl Addresses {
     pub fn new(first: IpAddr, last: IpAddr, prefix: u8) -> Result<Self, String> {
         let bits = if first.is_ipv4() { 32 } else { 128 };
         if first.is_ipv4() != last.is_ipv4() {
-            return Err(format!("{first} and {last} are of two families"));
+            return Err(format!("{first} and {last} are of different families"));
         }
         if prefix == 0 || prefix > bits {
             return Err(format!("a prefix length of {prefix} is not between 1 and {bits}"));
@@ -171,8 +171,8 @@ impl FromStr for Addresses {
     /// `FIRST/PREFIX`, `FIRST-LAST/PREFIX`; the last of IPv4 may be its last number alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let (range, prefix) = text.split_once('/').ok_or_else(|| format!("{text} has no prefix length"))?;
-        let prefix = prefix.parse().map_err(|_| format!("'{prefix}' is no prefix length"))?;
-        let read = |text: &str| text.parse::<IpAddr>().map_err(|_| format!("'{text}' is no IP address"));
+        let prefix = prefix.parse().map_err(|_| format!("'{prefix}' is not a prefix length"))?;
+        let read = |text: &str| text.parse::<IpAddr>().map_err(|_| format!("'{text}' is not an IP address"));
         let Some((first, last)) = range.split_once('-') else {
             let only = read(range)?;
             return Self::new(only, only, prefix);

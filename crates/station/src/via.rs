@@ -108,7 +108,7 @@ impl Via {
         let (place, family) = if range.is_ipv4() { (&mut self.v4, "IPv4") } else { (&mut self.v6, "IPv6") };
         if let Some(before) = place {
             let problem = format!("{before} and {range} are two ranges of {family}");
-            return Err((problem, "one range for each family".to_owned()));
+            return Err((problem, "one range per family".to_owned()));
         }
         *place = Some(range);
         Ok(())

@@ -192,13 +192,13 @@ fn plain(value: f64) -> String {
 pub enum Refusal {
     #[error("it was not measured in every trial")]
     NotMeasured,
-    #[error("{have} of the {need} trials that it takes")]
+    #[error("{have} of the {need} trials needed")]
     TooFewTrials { have: usize, need: usize },
-    #[error("{have} of the {need} {what} that it takes")]
+    #[error("{have} of the {need} {what} needed")]
     TooFew { what: String, have: usize, need: usize },
     #[error("value {} is not a finite number", at + 1)]
     NotNumbers { at: usize },
-    #[error("all {count} values are the same: nothing shows how much they move")]
+    #[error("all {count} values are the same: nothing shows how much they vary")]
     NoSpread { value: f64, count: usize },
     /// Kendall's tau of values and time: −1 always falling, 1 always rising.
     #[error("the values drift (Kendall's tau {tau:+.2}, p = {p:.4})")]
@@ -207,7 +207,7 @@ pub enum Refusal {
     #[error("the values depend on those before them (lag-1 autocorrelation {lag1:+.2}, p = {p:.4})")]
     Dependent { lag1: f64, p: f64 },
     /// A series whose start is as unlike its end as all the rest.
-    #[error("in {values} values over time the series did not come to rest")]
+    #[error("the series did not settle within {values} values")]
     NoRest { values: usize },
     /// A few values make up the figure: `share` of it is made by one of `count`.
     #[error("one of {count} trials makes {:.0} % of the figure", share * 100.0)]
@@ -288,7 +288,7 @@ mod tests {
             assert!(words.starts_with("no interval: ") && !words.contains("confiden"), "{words}");
         }
         let words = told(&Err(Refusal::TooFewTrials { have: 1, need: 3 }), plain);
-        assert_eq!(words, "no interval: 1 of the 3 trials that it takes");
+        assert_eq!(words, "no interval: 1 of the 3 trials needed");
     }
 
     #[test]

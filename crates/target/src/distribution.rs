@@ -77,7 +77,7 @@ pub enum DistributionError {
     Unknown(String),
     #[error("'{0}' needs two values with a comma between them")]
     NeedsTwo(String),
-    #[error("in '{0}' the first end is larger than the second")]
+    #[error("in '{0}' the lower end is above the upper end")]
     Descending(String),
     #[error("in '{0}' sigma must be a number from 0 to 10")]
     Sigma(String),

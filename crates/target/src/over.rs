@@ -39,9 +39,7 @@ pub enum OverError {
     Station(#[from] StationError),
     #[error(transparent)]
     Port(#[from] PortError),
-    #[error(
-        "a body of {size} is too large: --over sends at most {segments} segments, which hold {most} with the head"
-    )]
+    #[error("a body of {size} is too large: --over sends at most {segments} segments, {most} with the head")]
     Size { size: Bytes, most: Bytes, segments: usize },
     #[error("--over sends one fixed response and keeps no state: it has no {0}")]
     Flag(&'static str),

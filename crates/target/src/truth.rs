@@ -269,7 +269,7 @@ impl Truth {
         let mut text = String::new();
         if self.truth_lost > 0 {
             text += &format!(
-                "TRUTH LOST: {} requests are in no record and in no figure below\n",
+                "TRUTH LOST: {} requests are missing from the record and the figures below\n",
                 self.truth_lost
             );
         }

@@ -99,8 +99,7 @@ impl FromStr for Rate {
         let shrink = gcd128(events, per_picos).max(1);
         let events = u64::try_from(events / shrink).map_err(|_| fail("is too large"))?;
         let per_picos = u64::try_from(per_picos / shrink).map_err(|_| fail("is too small"))?;
-        Self::new(events, Picos::from_picos(per_picos))
-            .ok_or_else(|| fail("is more than one each picosecond"))
+        Self::new(events, Picos::from_picos(per_picos)).ok_or_else(|| fail("is more than one per picosecond"))
     }
 }
 
@@ -166,7 +165,7 @@ mod tests {
             ("NaN", "is not a number"),
             ("5x", "has an unknown multiplier"),
             ("5/fortnight", "has an unknown unit of time after '/'"),
-            ("2000G", "is more than one each picosecond"),
+            ("2000G", "is more than one per picosecond"),
         ] {
             assert_eq!(text.parse::<Rate>().unwrap_err().problem, problem, "{text}");
         }

@@ -18,9 +18,7 @@ pub enum WireError {
     #[error("{protocol} checksum is {has:#06x}; the bytes give {right:#06x}")]
     Checksum { protocol: &'static str, has: u16, right: u16 },
 
-    #[error(
-        "'{0}' is no Ethernet address; expected six pairs of hexadecimal digits such as 02:00:00:00:00:01"
-    )]
+    #[error("'{0}' is not a MAC address; expected six pairs of hexadecimal digits such as 02:00:00:00:00:01")]
     Mac(String),
 
     /// Headers that do not follow upon each other.
@@ -32,10 +30,10 @@ pub enum WireError {
     Stack(&'static str),
 
     /// A frame size that is none, or does not hold what the frame carries.
-    #[error("frame size {size} is too small: {what} take at least {least} (FCS counted)")]
+    #[error("frame size {size} is too small: {what} need at least {least} (with FCS)")]
     Small { size: usize, what: String, least: usize },
 
-    #[error("frame size {size} is too large: at most {most} (FCS counted)")]
+    #[error("frame size {size} is too large: at most {most} (with FCS)")]
     Large { size: usize, most: usize },
 
     /// A field that these frames do not have.
@@ -48,7 +46,8 @@ pub enum WireError {
 
     /// Not as many flows as asked for.
     #[error(
-        "these fields make {possible} different flows, not {asked}: vary more of the addresses and ports, or ask for fewer"
+        "these fields make {possible} different flows, not {asked}: vary more of the addresses and ports, or \
+         request fewer"
     )]
     Flows { asked: u64, possible: u64 },
 

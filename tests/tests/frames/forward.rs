@@ -358,7 +358,7 @@ fn bad_input_is_named_before_anything_is_opened() {
         .unwrap();
     let with_rules = format!("forward mem:a mem:b --rules {} -t 1", rules.display());
     for (arguments, said) in [
-        (with_rules.as_str(), "rules.txt:7: 'form' is no part of a rule, write 'pass' or 'drop'"),
+        (with_rules.as_str(), "rules.txt:7: 'form' is not part of a rule, write 'pass' or 'drop'"),
         ("forward mem:a mem:b --rules /nonexistent", "--rules: /nonexistent"),
         ("forward mem:a mem:a", "IN contradicts OUT"),
         ("forward mem:a mem:b --xdp", "IN: 'mem:a' is not an interface"),

@@ -442,7 +442,7 @@ fn a_file_of_times_with_a_bad_line() {
     bench.http(&at("0\n0.5\nabc\n"), &["--at", "times, line 3", "'abc' is not a number", right]);
     bench.http(&at("0\n-1\n"), &["--at", "times, line 2", "'-1' is negative", right]);
     bench.http(&at("0\n1\n0.5\n"), &["--at", "times, line 3", "500ms is before 1s", "sort the file"]);
-    bench.http(&at(""), &["--at", "times", "holds no time", "one offset in seconds a line"]);
+    bench.http(&at(""), &["--at", "times", "contains no time", "one offset in seconds per line"]);
     bench.http(&format!("--at {}", bench.path("none").display()), &["--at", "none", "No such file"]);
 }
 

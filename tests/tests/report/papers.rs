@@ -118,5 +118,5 @@ fn the_live_pages_address_is_told_and_understood() {
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.contains("write the address as part of the flag: '--live=:9000'"), "{run}");
     let run = tare(&format!("{LOAD} --no-save --live=0.0.0.0:9000 {url}"));
-    assert!(run.code == Some(2) && run.stderr.contains("--live 0.0.0.0:9000: whoever reaches"), "{run}");
+    assert!(run.code == Some(2) && run.stderr.contains("--live 0.0.0.0:9000: anyone who reaches"), "{run}");
 }

@@ -81,7 +81,7 @@ fn a_refused_figure_says_why_and_never_how_sure_it_is() {
     ));
     assert_eq!(run.code, Some(0), "{run}");
     let said = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("no interval: 2 of the 3 trials that it takes"), "{run}");
+    assert!(said.contains("no interval: 2 of the 3 trials needed"), "{run}");
     assert!(!said.contains("confident"), "{run}");
     assert!(said.contains("trial 1 of 2") && said.contains("trial 2 of 2"), "{run}");
 }

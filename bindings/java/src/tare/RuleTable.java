@@ -268,7 +268,7 @@ public final class RuleTable {
 
     private static int once(String word, int before, int line) {
         if (before > 0) {
-            throw wrong(line, "'" + word + "' stands already in line " + before);
+            throw wrong(line, "'" + word + "' is already in line " + before);
         }
         return line;
     }

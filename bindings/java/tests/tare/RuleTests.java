@@ -196,8 +196,8 @@ final class RuleTests {
             {"drop proto 6 proto 6", "'proto' stands twice"},
             {"drop proto 6 from 10.0.0.1 proto 6", "'proto' stands twice"},
             {"drop all all", ""}, {"drop all proto 6", ""},
-            {"default drop\n\ndefault drop", "rules:3: 'default' stands already in line 1"},
-            {"other drop\nother pass", "rules:2: 'other' stands already in line 1"},
+            {"default drop\n\ndefault drop", "rules:3: 'default' is already in line 1"},
+            {"other drop\nother pass", "rules:2: 'other' is already in line 1"},
             {"\u2003drop all", "is not an action"},
             {"default drop all", "takes pass or drop"}, {"other maybe", "takes pass or drop"},
         };

@@ -154,7 +154,7 @@ fn ranks_of_few_trials_say_that_they_cannot_show_anything() {
     // One side only: 1/20 for three and three, 1/6 for two and two.
     assert!(slower(&with(3, &mut noise), 0.05, &[p99]).failed);
     let held = slower(&with(2, &mut noise), 0.05, &[p99]);
-    assert!(!held.failed && held.figures[0].note.contains("3 on each side can"), "{held:?}");
+    assert!(!held.failed && held.figures[0].note.contains("3 on each side are enough"), "{held:?}");
     let pair = pair(with(2, &mut noise)[0].clone(), with(2, &mut noise)[1].clone());
     assert!(!of(&pair, "latency.p99").could_show());
 }
@@ -181,7 +181,7 @@ fn three_sides_are_one_family_for_the_table_and_for_the_limit() {
     }
     // The limit is held against one figure of two sides, to one side: 2 · 1/20 = 0.1, 2 · 1/70 = 0.029.
     let three = slower(&with(3), 0.05, &[p99]);
-    assert!(!three.failed && three.figures[0].note.contains("4 on each side can"), "{three:?}");
+    assert!(!three.failed && three.figures[0].note.contains("4 on each side are enough"), "{three:?}");
     let four = slower(&with(4), 0.05, &[p99]);
     let p = four.figures[1].p_adjusted.unwrap();
     assert!(four.failed && (p - 2.0 / 70.0).abs() < 1e-9 && four.figures[0].note.is_empty(), "{four:?}");

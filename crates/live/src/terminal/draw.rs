@@ -41,7 +41,7 @@ pub fn draw(frame: &mut Frame, view: &View) {
         Some(update) => {
             (head(view, &update.result, &update.timeline, pen), foot(&update.result, &update.timeline, pen))
         }
-        None => (vec![pen.line(vec![pen.quiet("the first figures come after a second")])], Vec::new()),
+        None => (vec![pen.line(vec![pen.quiet("the first figures appear after a second")])], Vec::new()),
     };
     let keys = keys(view, usize::from(area.width), pen);
     let foot: Vec<Line> = foot.into_iter().chain([keys]).collect();

@@ -16,8 +16,8 @@ pub enum Action {
 
 /// Keys and what they do, for help.
 pub const HELP: [(&str, &str); 5] = [
-    ("space p", "hold the picture, and go on"),
-    ("+ -", "10 % faster, 10 % slower; arrow up and arrow down, too"),
+    ("space p", "pause and resume the display"),
+    ("+ -", "10 % faster, 10 % slower; also arrow up and arrow down"),
     ("q", "end the run, as Ctrl-C does: its result is complete and marked as partial"),
     ("? h", "this help"),
     ("Esc", "back"),

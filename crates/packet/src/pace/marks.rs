@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(marks.find(number).unwrap().state, State::Asked, "IN still had frames");
         marks.progress(12, 4, true, at(2));
         assert_eq!(marks.find(number).unwrap().state, State::Placed { behind: 12 });
-        assert!(marks.describe(marks.last().unwrap(), at(0)).contains("behind frame 12, of which 8"));
+        assert!(marks.describe(marks.last().unwrap(), at(0)).contains("behind frame 12; 8 frames"));
         marks.progress(20, 11, true, at(3));
         assert_eq!(marks.find(number).unwrap().state, State::Placed { behind: 12 });
         marks.progress(20, 12, true, at(4));
@@ -188,7 +188,7 @@ mod tests {
         marks.forget(4, 14);
         marks.progress(14, 14, true, at(2));
         let said = |number| marks.describe(marks.find(number).unwrap(), at(0));
-        assert!(said(first).contains("8 of the 12 frames up to it were forgotten"), "{}", said(first));
+        assert!(said(first).contains("8 of the 12 frames up to it were discarded"), "{}", said(first));
         assert!(said(first).ends_with("; 4 had left"), "{}", said(first));
         assert!(said(second).contains("10 of the 14 frames"), "{}", said(second));
     }

@@ -51,7 +51,8 @@ pub(super) fn lengths(stream: &StreamSpec, seed: u64) -> Result<(Vec<usize>, Sel
 fn range(first: usize, last: usize, step: usize) -> Result<Vec<usize>, WireError> {
     if first > last || step == 0 {
         let problem = format!(
-            "frame sizes {first}..{last} in steps of {step}: the first is to be the smaller, the step 1 or more"
+            "frame sizes {first}..{last} in steps of {step}: the first must be the smaller, and the step 1 or \
+             more"
         );
         return Err(WireError::Streams(problem));
     }
@@ -104,7 +105,7 @@ fn smooth(weights: &[u32], what: &str) -> Result<Vec<usize>, WireError> {
     let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
     if total == 0 || total > PATTERN as u64 || weights.contains(&0) {
         let problem =
-            format!("the {what} sum to {total}; each is to be 1 or more, and the sum {PATTERN} at most");
+            format!("the {what} sum to {total}; each must be 1 or more, and the sum at most {PATTERN}");
         return Err(WireError::Streams(problem));
     }
     let mut behind = alloc::vec![0_i64; weights.len()];

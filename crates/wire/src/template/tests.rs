@@ -363,19 +363,19 @@ fn what_cannot_be_is_told_with_what_would_be_right() {
     let plain = || vec![ethernet(), ipv4(0), udp()];
     assert_eq!(
         with(vec![ethernet(), ipv6(), udp()], |stream| stream.sign = true),
-        "frame size 64 is too small: Ethernet, IPv6, UDP and a signature take at least 84 (FCS counted)"
+        "frame size 64 is too small: Ethernet, IPv6, UDP and a signature need at least 84 (with FCS)"
     );
     assert_eq!(
         with(vec![ethernet(), ipv4(0), tcp()], |stream| stream.sign = true),
-        "frame size 64 is too small: Ethernet, IPv4, TCP and a signature take at least 84 (FCS counted)"
+        "frame size 64 is too small: Ethernet, IPv4, TCP and a signature need at least 84 (with FCS)"
     );
     assert_eq!(
         with(vec![ethernet(), tag(1), ipv4(0), udp()], |stream| stream.sign = true),
-        "frame size 64 is too small: Ethernet, VLAN, IPv4, UDP and a signature take at least 68 (FCS counted)"
+        "frame size 64 is too small: Ethernet, VLAN, IPv4, UDP and a signature need at least 68 (with FCS)"
     );
     assert_eq!(
         with(plain(), |stream| stream.sizes = Sizes::Fixed(60)),
-        "frame size 60 is too small: frames of Ethernet take at least 64 (FCS counted)"
+        "frame size 60 is too small: frames of Ethernet need at least 64 (with FCS)"
     );
     assert_eq!(
         with(plain(), |stream| stream.vary = vec![increment(Field::TcpFlags, 0, 1, 2)]),
@@ -390,7 +390,7 @@ fn what_cannot_be_is_told_with_what_would_be_right() {
             stream.vary = vec![increment(Field::Ipv4Source, 0, 1, 100)];
             stream.flows = Some(1000);
         }),
-        "these fields make 100 different flows, not 1000: vary more of the addresses and ports, or ask for fewer"
+        "these fields make 100 different flows, not 1000: vary more of the addresses and ports, or request fewer"
     );
     assert_eq!(told(stream(vec![ethernet(), udp()])), "UDP cannot follow Ethernet");
     assert_eq!(told(stream(vec![ipv4(0)])), "a frame needs an Ethernet header first");

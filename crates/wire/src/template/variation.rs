@@ -172,7 +172,7 @@ fn check(field: Field, values: &Values) -> Result<(), WireError> {
         }
         Values::List(list) => list.iter().try_for_each(|value| fits(*value)),
         Values::Random { first, last } if first > last => {
-            Err(wrong(field, &format!("is any of {first} to {last}: the first is to be the smaller")))
+            Err(wrong(field, &format!("is any of {first} to {last}: the first must be the smaller")))
         }
         Values::Random { last, .. } => fits(*last),
     }

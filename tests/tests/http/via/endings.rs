@@ -74,7 +74,7 @@ fn an_address_of_the_hosts_own_is_refused_before_anything_is_sent() {
         let run = tare.run();
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run}");
         assert!(run.stderr.contains(&format!("{own}is an address of this host")), "{run}");
-        assert!(run.stderr.contains("that nobody has"), "{run}");
+        assert!(run.stderr.contains("choose unused addresses"), "{run}");
     }
     let wire = capture.finish();
     assert_eq!(wire.frames("arp or tcp or icmpv6.type==135", &["frame.number"]), Vec::<String>::new());
@@ -261,7 +261,7 @@ fn addresses_of_another_run_are_refused_before_anything_is_sent() {
     first.sleep_until(Duration::from_millis(600));
     let second = ground.by("packet", &load).start().finish_unchecked();
     assert_eq!(second.code, Some(2), "{second}");
-    assert!(second.stderr.contains("another run has 198.18.0.10"), "{second}");
+    assert!(second.stderr.contains("another run uses 198.18.0.10"), "{second}");
     // Others of the same subnet are had at once, and these when the first has ended.
     let beside = ground.beside(3, "packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
     let first = first.finish();

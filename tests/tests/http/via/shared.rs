@@ -173,9 +173,9 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     let ground = Ground::new();
     let url = format!("http://{SERVER}/");
     for (via, why) in [
-        ("packet:gen0,ip=198.18.0.10/24 --share-address", "198.18.0.10 is no address of this host"),
-        ("packet:gen0,ip=198.18.0.1-2/24 --share-address", "198.18.0.2 is no address of this host"),
-        ("live:gen0,ip=198.18.0.1/24 --share-address", "packet:INTERFACE and xdp:INTERFACE alone"),
+        ("packet:gen0,ip=198.18.0.10/24 --share-address", "198.18.0.10 is not an address of this host"),
+        ("packet:gen0,ip=198.18.0.1-2/24 --share-address", "198.18.0.2 is not an address of this host"),
+        ("live:gen0,ip=198.18.0.1/24 --share-address", "only on packet:INTERFACE and xdp:INTERFACE"),
         ("packet:gen0,ip=198.18.0.1/24,mac=02:00:00:00:00:09 --share-address", "mac= cannot be"),
         ("packet:gen0,ip=198.18.0.1/24", "--share-address"),
     ] {

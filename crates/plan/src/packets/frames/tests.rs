@@ -168,7 +168,7 @@ fn each_thing_that_is_wrong_is_named_with_its_flag() {
     );
     assert_eq!(
         told("size = 68\nproto = \"tcp\"\nsign = true"),
-        "--size: '68' is not possible: frame size 68 is too small: Ethernet, IPv4, TCP and a signature take at least 76 (FCS counted); \
+        "--size: '68' is not possible: frame size 68 is too small: Ethernet, IPv4, TCP and a signature need at least 76 (with FCS); \
          expected 76 or more"
     );
     assert!(told("size = 63").starts_with("--size: '63' is not possible: frame size 63 is too small"));
