@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for Mac {
         let text = String::deserialize(deserializer)?;
         let bytes: Option<Vec<u8>> = text.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
         let six = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
-        six.map(Self).ok_or_else(|| serde::de::Error::custom(format!("'{text}' is no MAC address")))
+        six.map(Self).ok_or_else(|| serde::de::Error::custom(format!("'{text}' is not a MAC address")))
     }
 }
 

@@ -81,7 +81,7 @@ fn plans<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doubts: &mu
         }
         if trial.plan.is_empty() || first.plan.is_empty() {
             let without = if first.plan.is_empty() { first } else { trial };
-            doubts.refusals.push(format!("{} has no plan.toml, so its plan is not known", without.name));
+            doubts.refusals.push(format!("{} has no plan.toml, so its plan is unknown", without.name));
             return;
         }
         let (meant, other): (Vec<_>, Vec<_>) = differences(&first.plan, &trial.plan)

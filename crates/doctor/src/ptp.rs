@@ -56,7 +56,7 @@ impl CardClock {
 
 pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
     if subject.card_clocks.is_empty() {
-        return vec![Finding::fine("ptp", "no network card has a clock of its own (/dev/ptpN)")];
+        return vec![Finding::fine("ptp", "no network card has its own clock (/dev/ptpN)")];
     }
     subject.card_clocks.iter().map(one).collect()
 }
@@ -169,10 +169,7 @@ mod tests {
         let found = finding(denied);
         assert_eq!(found.worst(), Severity::Unknown);
         assert!(found.found.ends_with("could not be read: Permission denied"), "{}", found.found);
-        assert_eq!(
-            examine(&Subject::default())[0].found,
-            "no network card has a clock of its own (/dev/ptpN)"
-        );
+        assert_eq!(examine(&Subject::default())[0].found, "no network card has its own clock (/dev/ptpN)");
         assert_eq!(CardClock::all().len(), Phc::all().len());
     }
 }

@@ -96,7 +96,7 @@ fn action(word: &str) -> Result<Action, Problem> {
     match word {
         "pass" => Ok(Action::Pass),
         "drop" => Ok(Action::Drop),
-        _ => problem(format!("'{}' is no action", shown(word)), RULE),
+        _ => problem(format!("'{}' is not an action", shown(word)), RULE),
     }
 }
 
@@ -208,7 +208,7 @@ fn protocol(word: &str) -> Result<Option<Protocol>, Problem> {
         None => {
             let names: Vec<&str> = Protocol::NAMES.iter().map(|(name, _)| *name).collect();
             problem(
-                format!("'{}' is no protocol", shown(word)),
+                format!("'{}' is not a protocol", shown(word)),
                 format!("a number from 0 to 255, or one of {}", names.join(", ")),
             )
         }
@@ -285,7 +285,7 @@ mod tests {
         );
         assert_eq!(error("drop proto udp dport 9-7"), "rules.txt:1: '9-7' runs backwards, write 7-9");
         for (text, part) in [
-            ("block all", "'block' is no action"),
+            ("block all", "'block' is not an action"),
             ("drop", "'drop' has no condition"),
             ("drop from", "nothing stands after 'from'"),
             ("drop from 1.2.3", "is no address"),
@@ -294,8 +294,8 @@ mod tests {
             ("drop from 1.2.3.4/+8", "a length from 0 to 32"),
             ("drop from 1.2.3.4 from 1.2.3.4", "'from' stands twice"),
             ("drop from 1.2.3.4 to fd00::1", "are never in one packet"),
-            ("drop proto foo", "'foo' is no protocol"),
-            ("drop proto 256", "'256' is no protocol"),
+            ("drop proto foo", "'foo' is not a protocol"),
+            ("drop proto 256", "'256' is not a protocol"),
             ("drop proto icmp dport 5", "icmp has no ports"),
             ("drop proto udp dport 65536", "'65536' is no port"),
             ("drop all proto udp", "contradict each other"),

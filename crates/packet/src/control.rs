@@ -318,7 +318,7 @@ impl JobControl {
                 Ok("the run ends".to_owned())
             }
             "" => Err(format!("there is no command on the line; {}", self.help())),
-            other => Err(format!("'{}' is no command of this run; {}", cut(other), self.help())),
+            other => Err(format!("'{}' is not a command of this run; {}", cut(other), self.help())),
         }
     }
 
@@ -378,7 +378,10 @@ mod tests {
         assert_eq!(ask("  set   rate 2M "), Ok("rate 2M".to_owned()));
         assert_eq!(ask("set size 64"), Err("no size 64".to_owned()));
         let unknown = ask("settle").unwrap_err();
-        assert!(unknown.contains("'settle' is no command") && unknown.contains("set rate RATE"), "{unknown}");
+        assert!(
+            unknown.contains("'settle' is not a command") && unknown.contains("set rate RATE"),
+            "{unknown}"
+        );
         let shown: serde_json::Value = serde_json::from_str(&ask("show").unwrap()).unwrap();
         assert_eq!(shown, serde_json::json!({ "at": "1.500 s", "changes": 1, "rate": "1/s" }));
         let changes = control.changes();

@@ -86,7 +86,7 @@ pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> 
 /// The address is no module's, there is none, or it is of another release.
 pub fn connect(address: &Address) -> Result<Arc<Module>, PortError> {
     if address.kind() != PortKind::Fpga {
-        return Err(address.wrong("is no module", &PortKind::Fpga.form()));
+        return Err(address.wrong("is not a module", &PortKind::Fpga.form()));
     }
     crate::namespace::within(address, || find(address))
 }

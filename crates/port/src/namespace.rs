@@ -124,7 +124,7 @@ fn refused(address: &Address, name: &str, errno: Errno) -> PortError {
             what: format!("entering the namespace '{name}'"),
             capability: "CAP_SYS_ADMIN",
         },
-        Errno::INVAL => address.wrong(&format!("'{name}' is no network namespace"), "netns=NAME"),
+        Errno::INVAL => address.wrong(&format!("'{name}' is not a network namespace"), "netns=NAME"),
         other => PortError::System { what: format!("entering the namespace '{name}'"), error: other.into() },
     }
 }

@@ -137,7 +137,7 @@ fn cpu(demand: &Demand, estimate: &Estimate, supply: &Supply, of_rate: Outlook) 
     let outlook = if needs <= BUSY * has { Outlook::Valid } else { of_rate };
     let softirq = match cost.softirq_ns {
         Some(ns) => format!(", softirq {}", micros(ns)),
-        None => " (softirq not told apart)".to_owned(),
+        None => " (including softirq)".to_owned(),
     };
     let says = format!(
         "{needs:.2} of {has:.0} CPUs: {} each (user {}, system {}{softirq})",

@@ -97,7 +97,8 @@ fn why_they_differ(found: &Packets) -> String {
         )
     } else {
         format!(
-            "1/t is {}/s and {}/s were achieved: {waits}, and packets of one call, or of several threads, are under way at the same time: their times overlap",
+            "1/t is {}/s and {}/s were achieved: {waits}, and packets of one call, or of several threads, are \
+             in flight at the same time: their times overlap",
             words::number(theory),
             words::number(achieved)
         )

@@ -211,7 +211,7 @@ impl Driven for Frames {
         let more = match changes.len() as u64 + unlisted {
             1 => String::new(),
             all if unlisted > 0 => format!(
-                " ({} in all, of which {} are not listed)",
+                " ({} in total, {} of them not listed)",
                 report::counted(all, "change"),
                 report::count(unlisted)
             ),

@@ -59,7 +59,7 @@ impl Unreachable {
 impl std::fmt::Display for Unreachable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::NoReply => "nobody answers for it (ARP, neighbour discovery)",
+            Self::NoReply => "no host answers for it (ARP, neighbour discovery)",
             Self::Outside => "it is not in the subnet of the own addresses; give a gateway with gw=ADDRESS",
             Self::Family => "there is no own address of its family; add one with ip=ADDRESS/PREFIX",
             Self::NoHost => "it cannot be the address of another host",

@@ -322,7 +322,7 @@ fn file_of(path: &Path) -> PathBuf {
 /// A regular file, and no more than a weighing can have: a pipe or a device may never end.
 fn bytes_of(file: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(file)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     fs::File::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
@@ -458,7 +458,7 @@ mod tests {
         let fifo = folder.path().join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         for odd in [&fifo, Path::new("/dev/zero")] {
-            assert!(read(odd).unwrap_err().to_string().contains("no regular file"), "{}", odd.display());
+            assert!(read(odd).unwrap_err().to_string().contains("not a regular file"), "{}", odd.display());
         }
         let large = folder.path().join("large");
         fs::File::create(&large).unwrap().set_len(MOST + 1).unwrap();

@@ -40,7 +40,7 @@ impl FromStr for Priority {
     fn from_str(input: &str) -> Result<Self, ParseError> {
         let known = [Self::Auto, Self::Normal, Self::RealTime];
         let found = known.into_iter().find(|priority| priority.word() == input.trim());
-        found.ok_or_else(|| ParseError::new(input, "is no priority", EXPECTED))
+        found.ok_or_else(|| ParseError::new(input, "is not a priority", EXPECTED))
     }
 }
 

@@ -71,7 +71,7 @@ impl Stage {
             peer_interface: Some(bed.sink().interface().name.clone()),
             route: Route { source: (mac, address, FROM), destination: (Mac(nobodys_mac.0), nobody, DISCARD) },
             own: Some((mac, address)),
-            against: "veth pair in namespaces of its own; its far end drops what is not for it".into(),
+            against: "veth pair in its own namespaces; the far end drops frames that are not for it".into(),
             bed: Some(bed),
             _sink: None,
         })
@@ -122,7 +122,7 @@ impl Stage {
                 destination: (nobody, Ipv4Addr::LOCALHOST, port),
             },
             own: None,
-            against: "loopback interface, a socket that nobody reads".into(),
+            against: "loopback interface, a socket that no program reads".into(),
             _sink: Some(sink),
         })
     }

@@ -243,7 +243,7 @@ fn what_the_module_cannot_do_is_refused_with_its_flag() {
     let missing = load(plain, sim, "--parallel 4 --requests 9").env("TARE_SESSION_SIM", "/dev/null");
     let missing = missing.start().finish_unchecked();
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);
-    assert!(missing.stderr.contains("/dev/null is no program"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("/dev/null is not a program"), "{}", missing.stderr);
     // Frames have no responder.
     let frames =
         Tare::packets("send fpga,delay=8ns:sim --dst-mac 02:18:00:00:00:02 -n 5").start().finish_unchecked();

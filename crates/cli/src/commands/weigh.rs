@@ -209,7 +209,7 @@ fn join(args: &WeighJoinArgs) -> Result<Status, Failure> {
     if let Some((name, _)) =
         all.iter().enumerate().find_map(|(at, one)| all[..at].iter().find(|it| it.0 == one.0))
     {
-        return Err(Failure::wrong(anyhow!("'{name}' names two weighings; give each a name of its own")));
+        return Err(Failure::wrong(anyhow!("'{name}' names two weighings; give each its own name")));
     }
     let inputs: Vec<&Path> =
         args.weighings.iter().filter_map(|word| Some(Path::new(word.split_once('=')?.1))).collect();

@@ -102,7 +102,7 @@ impl WeighBackloadArgs {
         {
             return Err(wrong(
                 "--port",
-                format!("{word} has both ends on this machine; it takes no --interface"),
+                format!("{word} has both ends on this machine; leave out --interface"),
             ));
         }
         let options = Options {

@@ -66,7 +66,7 @@ impl Fit {
                 let device = port.device().unwrap_or(Ipv4Addr::UNSPECIFIED);
                 return Err((
                     "the target",
-                    format!("reach {device} alone, the address of their tap, not {}", target.ip()),
+                    format!("reach only {device}, the address of their tap, not {}", target.ip()),
                 ));
             }
             if own == *target.ip() {
@@ -135,7 +135,7 @@ fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
     };
     let shape = |is_it: fn(&Shape) -> bool| open_shape.is_some_and(is_it);
     let jitter = matches!(&plan.load, Load::Open { arrivals, .. } if arrivals.jitter != Fraction::ZERO);
-    const EVEN: &str = "have even gaps alone; give --rate";
+    const EVEN: &str = "support only even gaps; give --rate";
     const ENGINE: &str = "run in the module, not on threads of this machine; leave it out";
     vec![
         (shape(|shape| matches!(shape, Shape::Poisson(_))), "--poisson", EVEN),
@@ -145,14 +145,14 @@ fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
         (shape(|shape| matches!(shape, Shape::Sine { .. })), "--sine", EVEN),
         (shape(|shape| matches!(shape, Shape::Burst { .. })), "--burst", EVEN),
         (shape(|shape| matches!(shape, Shape::At(_))), "--at", EVEN),
-        (jitter, "--jitter", "have even gaps alone; leave it out"),
-        (connection.via_path != ViaPath::Auto, "--via-path", "have a path of their own; leave it out"),
-        (connection.share_address, "--share-address", "have addresses that nobody else has; leave it out"),
+        (jitter, "--jitter", "support only even gaps; leave it out"),
+        (connection.via_path != ViaPath::Auto, "--via-path", "have their own path; leave it out"),
+        (connection.share_address, "--share-address", "use addresses that no other host has; leave it out"),
         (!matches!(request.body, Body::None), "--body", "send no bodies; leave it out"),
         (request.version == HttpVersion::Http10, "--http", "speak HTTP/1.1; leave it out"),
         (request.expect_continue, "--expect-continue", "send no bodies; leave it out"),
         (request.follow > 0, "--follow", "follow no redirects; leave it out"),
-        (request.idle_timeout, "--idle-timeout", "give a response --timeout in all; leave it out"),
+        (request.idle_timeout, "--idle-timeout", "apply --timeout to the whole response; leave it out"),
         (request.same_checksum, "--same-checksum", "do not keep bodies; leave it out"),
         (request.expect.body_contains.is_some(), "--expect-body", "do not read bodies; leave it out"),
         (
@@ -195,10 +195,10 @@ fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
 fn own_address(via: &Via) -> Result<Ipv4Addr, Refused> {
     let refuse = |why: &str| Err(("--via", format!("{why}, such as fpga:sim,ip=198.18.0.2/24")));
     if via.v6.is_some() || via.gateway_v6.is_some() {
-        return refuse("speak IPv4 alone; give one address of it");
+        return refuse("support only IPv4; give one IPv4 address");
     }
     if via.vlan.is_some() || via.gateway_v4.is_some() || via.mtu.is_some() {
-        return refuse("have no VLAN, gateway or MTU of their own; give an address alone");
+        return refuse("have no VLAN, gateway or MTU; give only an address");
     }
     match (via.v4.as_ref().map(|range| range.count()), via.v4.as_ref().map(|range| range.first())) {
         (Some(1), Some(IpAddr::V4(own))) => Ok(own),
@@ -250,7 +250,7 @@ impl When {
             let Some(requests) = stop.requests.filter(|_| stop.duration.is_none()) else {
                 return Err((
                     "--duration",
-                    "end a closed loop after a number of requests alone; give --requests".to_owned(),
+                    "end a closed loop only after a number of requests; give --requests".to_owned(),
                 ));
             };
             if !stop.warmup.is_zero() {
@@ -315,7 +315,7 @@ fn requests_of(plan: &Plan, requests: &Arc<Requests>) -> Result<(SocketAddrV4, V
         }
     };
     if made.len() > 1 && !in_turn {
-        return Err(("--order", "take requests in turn; give --order sequential".to_owned()));
+        return Err(("--order", "use requests in turn; give --order sequential".to_owned()));
     }
     if made.iter().any(|one| one.has_own_rules) {
         return Err((
@@ -325,7 +325,7 @@ fn requests_of(plan: &Plan, requests: &Arc<Requests>) -> Result<(SocketAddrV4, V
     }
     let places: Vec<_> = endpoints.iter_mut().map(|endpoint| (endpoint.name, endpoint.key.tls)).collect();
     let [(name, is_tls)] = places[..] else {
-        return Err((TARGET, "ask one host and port; give requests of one".to_owned()));
+        return Err((TARGET, "use one host and port; give requests to one".to_owned()));
     };
     if is_tls {
         return Err((TARGET, "have no TLS; give an http URL".to_owned()));
@@ -336,7 +336,7 @@ fn requests_of(plan: &Plan, requests: &Arc<Requests>) -> Result<(SocketAddrV4, V
         _ => {
             return Err((
                 TARGET,
-                "ask one IPv4 address; give it in the URL, or for its name by --resolve".to_owned(),
+                "use one IPv4 address; give it in the URL, or for the URL's name with --resolve".to_owned(),
             ));
         }
     };
@@ -348,7 +348,7 @@ fn request(made: Patterned) -> Result<Request, Refused> {
     let refuse = |why: &str| Err(("the requests", why.to_owned()));
     let Patterned { least, greatest, .. } = made;
     if least.starts_with(b"HEAD ") || least.starts_with(b"CONNECT ") {
-        return Err(("--method", "read a body behind the head of each response; give GET".to_owned()));
+        return Err(("--method", "expect a body after the head of each response; give GET".to_owned()));
     }
     if least.len() > LONGEST_REQUEST {
         return refuse(&format!("have at most {LONGEST_REQUEST} bytes each; give shorter ones"));

@@ -208,8 +208,8 @@ fn card_clocks(frames: &FrameConditions) -> Option<Criterion> {
     let limit = (measured / 10.0).max(GAP_FLOOR_NS);
     let criterion = Criterion::new(CriterionId::StampsClock, bound, limit);
     Some(criterion.invalid_beyond(Some(measured.max(limit))).advise(|| {
-        "how far the cards' clocks are off the wall clock is not known well enough: synchronise them (ptp4l, phc2sys), \
-         do not set them during a run, or use the kernel's timestamps (stamps=driver)"
+        "the offset of the cards' clocks from the wall clock is not known well enough: synchronise them \
+         (ptp4l, phc2sys), do not set them during a run, or use the kernel's timestamps (stamps=driver)"
             .into()
     }))
 }

@@ -97,7 +97,7 @@ impl<'a> Machine<'a> {
             return if self.conditions.pinned {
                 "other work shares this CPU: stop it, or run on a quieter machine".into()
             } else {
-                format!("other work shares this CPU: stop it, or pin {} to a CPU of its own", self.pins())
+                format!("other work shares this CPU: stop it, or pin {} to its own CPU", self.pins())
             };
         }
         if let Some(mend) = self.conditions.frames.as_ref().and_then(|frames| frames.no_spin.clone()) {
@@ -108,12 +108,12 @@ impl<'a> Machine<'a> {
             _ => String::new(),
         };
         if self.open && self.flags().spin && self.may_spin() {
-            format!("let it spin (--spin always), or pin it to a CPU of its own ({}){threads}", self.pins())
+            format!("let it spin (--spin always), or pin it to its own CPU ({}){threads}", self.pins())
         } else if self.all_cpus() == 1 {
             "stop other work on this machine, which has one CPU, or lower --rate".into()
         } else {
             let pins = self.pins();
-            format!("stop other work on this machine, or pin it to a CPU of its own ({pins}){threads}")
+            format!("stop other work on this machine, or pin it to its own CPU ({pins}){threads}")
         }
     }
 

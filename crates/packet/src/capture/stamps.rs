@@ -71,7 +71,7 @@ pub(crate) fn reading_ns() -> f64 {
 pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, reading_ns: f64) -> Stamping {
     let ticks = resolution.ticks_ns.max(1) as f64;
     let whole = match resolution.ticks_ns {
-        0 | 1 => "stamps are whole nanoseconds".to_owned(),
+        0 | 1 => "timestamps are whole nanoseconds".to_owned(),
         ticks => format!("all timestamps are multiples of {}", units::Picos::from_nanos(ticks)),
     };
     let (by, error_ns, from) = match origin {
@@ -94,7 +94,7 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
                 _ => "by a program, when it processed the frame",
             };
             let from = format!(
-                "{whole}; taken {who}; two readings of its clock, one right after the other, are {reading_ns:.0} ns apart (p95)"
+                "{whole}; taken {who}; two consecutive readings of its clock are {reading_ns:.0} ns apart (p95)"
             );
             (by.to_string(), ticks.max(reading_ns), from)
         }

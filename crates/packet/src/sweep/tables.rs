@@ -346,9 +346,7 @@ pub fn bursts(found: &[SizeFound]) -> Option<Table> {
         title: "Back-to-back frames".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
         rows,
-        notes: vec![
-            "the longest burst of which nothing is lost; frames as close as the port sends them".to_owned(),
-        ],
+        notes: vec!["the longest burst without loss, with frames as close as the port sends them".to_owned()],
     })
 }
 

@@ -282,7 +282,7 @@ impl SweepPlanFile {
         }
         let unused = [("reset_command", command.is_some()), ("reset_time", patience.is_some())];
         match unused.into_iter().find(|(_, is_typed)| *is_typed) {
-            Some((key, _)) => Err(table.both(key, "resets", "no reset is to be measured; write --resets 1")),
+            Some((key, _)) => Err(table.both(key, "resets", "no reset is measured; write --resets 1")),
             None => Ok(None),
         }
     }

@@ -129,7 +129,7 @@ pub(super) fn find(program: &Program, said: Option<&Path>) -> Result<PathBuf, Po
         return if is_program(&path) {
             Ok(path)
         } else {
-            unavailable(format!("{} is no program", path.display()))
+            unavailable(format!("{} is not a program", path.display()))
         };
     }
     let own = std::env::current_exe().ok();
@@ -178,7 +178,7 @@ mod tests {
     fn a_place_that_holds_none_is_named() {
         let error = find(&MODULE, Some(Path::new("/dev/null"))).unwrap_err();
         assert!(error.is_users());
-        assert!(error.to_string().contains("/dev/null is no program"), "{error}");
+        assert!(error.to_string().contains("/dev/null is not a program"), "{error}");
     }
 
     #[test]

@@ -397,7 +397,8 @@ fn name(memory: &Memory, at: u64) -> String {
 /// Nobody can tell what is there.
 fn unknown(what: &str) -> Refused {
     let why = format!(
-        "the generator rests on '{what}', which is not known and cannot be read back: write it before, in the same command"
+        "the generator depends on '{what}', which is unknown and cannot be read back: write it before, in the \
+         same command"
     );
     refused("control.run", 1, why)
 }

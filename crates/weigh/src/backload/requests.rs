@@ -158,7 +158,7 @@ pub fn weigh(
         address: format!("http://{TARGET}/"),
         size,
         kind: kind.name().to_owned(),
-        against: "tare target --over at the other end of a veth pair in namespaces of its own".into(),
+        against: "tare target --over at the other end of a veth pair in its own namespaces".into(),
         steering,
         trials: trials.len(),
         steps: (0..told).map(|step| one_step(&trials, &paces, step)).collect(),

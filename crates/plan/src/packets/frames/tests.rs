@@ -168,8 +168,8 @@ fn each_thing_that_is_wrong_is_named_with_its_flag() {
     );
     assert_eq!(
         told("size = 68\nproto = \"tcp\"\nsign = true"),
-        "--size: '68' is not possible: frame size 68 is too small: Ethernet, IPv4, TCP and a signature need at least 76 (with FCS); \
-         expected 76 or more"
+        "--size: '68' is not possible: frame size 68 is too small: Ethernet, IPv4, TCP and a signature need at \
+         least 76 (with FCS); expected 76 or more"
     );
     assert!(told("size = 63").starts_with("--size: '63' is not possible: frame size 63 is too small"));
     assert!(told("size = 70000").contains("too large: at most 65535"));

@@ -73,7 +73,7 @@ fn what_nobody_wrote_is_not_run_on() {
         assert!(rest.len() < program().len(), "{expected}");
         says(
             Rules::unknown().check(rest.into_iter().chain([RUN])),
-            &format!("the generator rests on '{expected}'"),
+            &format!("the generator depends on '{expected}'"),
         );
     };
     without(&MEMORY, Some(&BEATS), "beats, word 0");
@@ -85,7 +85,7 @@ fn what_nobody_wrote_is_not_run_on() {
     }
     says(with(&[(&CONTROL, 0b1_0010 | 1 << 5)]), "'first_time'");
     says(word(&TABLE, 2, 1 << 31 | 4 << 23 | 1 << 17), "'streams, word 1'");
-    says(Rules::unknown().check([RUN]), "control.run = 1: the generator rests on 'gap_whole'");
+    says(Rules::unknown().check([RUN]), "control.run = 1: the generator depends on 'gap_whole'");
     says(Rules::unknown().check([(&MEMORY_DATA, 1)]), "memory_data = 1: where it goes is not known");
     says(Rules::after_reset().check([RUN]), "'sizes, word 0'");
 }

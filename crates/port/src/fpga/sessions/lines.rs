@@ -177,7 +177,7 @@ impl Lines {
         loop {
             let waiting = &self.room[self.from..self.to];
             if let Some(length) = waiting.iter().position(|byte| *byte == b'\n') {
-                let line = std::str::from_utf8(&waiting[..length]).unwrap_or("bytes that are no text");
+                let line = std::str::from_utf8(&waiting[..length]).unwrap_or("bytes that are not text");
                 let report = Report::of(line).ok_or_else(|| {
                     io::Error::new(
                         io::ErrorKind::InvalidData,
