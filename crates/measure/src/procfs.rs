@@ -3,6 +3,8 @@
 //! Parsers take text, so that they are tested on fixtures; what is absent or unreadable is `None`, never zero.
 //! See proc(5) and Documentation/scheduler/sched-stats.rst of the kernel for the fields.
 
+use os::tcp_sockets::TcpSocket;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 /// The bit of signal 17 in a mask of signals.
@@ -94,45 +96,33 @@ pub(crate) fn policy(stat: &str) -> Option<u64> {
     after_name.split_ascii_whitespace().nth(41 - 3)?.parse().ok()
 }
 
-/// Local port and inode of the sockets in `net/tcp` or `net/tcp6` whose local port is one of `ports`.
-pub(crate) fn sockets_on(table: &str, ports: &[u16]) -> Vec<(u16, u64)> {
-    let one = |line: &str| {
-        // sl local_address rem_address st tx_queue:rx_queue tr:when retrnsmt uid timeout inode
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (_, port) = words.next()?.rsplit_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        if ports.contains(&port) { Some((port, words.nth(7)?.parse().ok()?)) } else { None }
-    };
-    table.lines().skip(1).filter_map(one).collect()
+/// The sockets in `net/tcp` or `net/tcp6` that have an inode: those in TIME_WAIT have none.
+pub(crate) fn tcp_sockets(table: &str) -> impl Iterator<Item = TcpSocket> {
+    table.lines().skip(1).filter_map(tcp_socket).filter(|socket| socket.inode != 0)
 }
 
-/// A row of `net/tcp` or `net/tcp6`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Connection<'a> {
-    /// Addresses as the table has them, IPv4 within IPv6 as IPv4, and ports.
-    pub local: (&'a str, u16),
-    pub remote: (&'a str, u16),
-    pub listens: bool,
-    pub inode: u64,
-}
-
-/// The rows that have a socket.
-pub(crate) fn connections(table: &str) -> impl Iterator<Item = Connection<'_>> {
-    table.lines().skip(1).filter_map(connection).filter(|row| row.inode != 0)
-}
-
-fn connection(line: &str) -> Option<Connection<'_>> {
-    // As in `sockets_on`; 0A is LISTEN.
+fn tcp_socket(line: &str) -> Option<TcpSocket> {
+    // sl local_address rem_address st tx_queue:rx_queue tr:when retrnsmt uid timeout inode; 0A is LISTEN.
     let mut words = line.split_ascii_whitespace().skip(1);
     let (local, remote) = (address(words.next()?)?, address(words.next()?)?);
     let (state, inode) = (words.next()?, words.nth(5)?.parse().ok()?);
-    Some(Connection { local, remote, listens: state == "0A", inode })
+    Some(TcpSocket { local, remote, listens: state == "0A", inode })
 }
 
-fn address(word: &str) -> Option<(&str, u16)> {
+/// An address is one number of 32 bits, or four, each as the machine has it in memory.
+fn address(word: &str) -> Option<SocketAddr> {
     let (address, port) = word.rsplit_once(':')?;
-    let address = address.strip_prefix("0000000000000000FFFF0000").unwrap_or(address);
-    Some((address, u16::from_str_radix(port, 16).ok()?))
+    let part =
+        |at: usize| Some(u32::from_str_radix(address.get(at * 8..at * 8 + 8)?, 16).ok()?.to_ne_bytes());
+    let ip: IpAddr = match address.len() {
+        8 => Ipv4Addr::from(part(0)?).into(),
+        32 => {
+            let bytes = [part(0)?, part(1)?, part(2)?, part(3)?].concat();
+            Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// Inodes of the sockets in `net/unix` that are bound to `path`, or were accepted there.
@@ -346,13 +336,12 @@ mod tests {
              01 {rest} 73 1 0\n   \
              3: 0100007F:04D4 0100007F:04D2 06 {rest} 0 1 0\n"
         );
-        let (near, far) = (("0100007F", 1_235), ("0100007F", 1_234));
-        let expected = [
-            Connection { local: far, remote: ("00000000", 0), listens: true, inode: 71 },
-            Connection { local: near, remote: far, listens: false, inode: 72 },
-            Connection { local: far, remote: near, listens: false, inode: 73 },
-        ];
-        assert_eq!(connections(&table).collect::<Vec<_>>(), expected);
+        let [near, far, any] =
+            ["127.0.0.1:1235", "127.0.0.1:1234", "0.0.0.0:0"].map(|text| text.parse().unwrap());
+        let socket = |local, remote, listens, inode| TcpSocket { local, remote, listens, inode };
+        let expected =
+            [socket(far, any, true, 71), socket(near, far, false, 72), socket(far, near, false, 73)];
+        assert_eq!(tcp_sockets(&table).collect::<Vec<_>>(), expected);
     }
 
     #[test]

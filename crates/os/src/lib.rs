@@ -10,6 +10,7 @@
 //!   child       processes that do not outlive us
 //!   claim       numbers that one process has to itself
 //!   cgroup      the control groups that limit it
+//!   tcp_sockets which TCP sockets there are here, without those in TIME_WAIT
 //!   unix_pairs  which Unix sockets here are connected to which
 //! ```
 //!
@@ -24,4 +25,6 @@ pub mod limits;
 pub mod memory;
 pub mod peers;
 pub mod scheduling;
+mod sock_diag;
+pub mod tcp_sockets;
 pub mod unix_pairs;

@@ -1,39 +1,24 @@
 //! Which Unix sockets of this network namespace are connected to which, by sock_diag(7) (linux/unix_diag.h).
 //!
-//! `/proc/net/unix` has the sockets, but not the other end of each. The kernel tells it in answer to one
-//! datagram:
+//! `/proc/net/unix` has the sockets, but not the other end of each.
 //!
 //! ```text
-//!   request   nlmsghdr 16 | family 1 protocol 1 pad 2 states 4 inode 4 show 4 cookie 8
-//!   answer    nlmsghdr 16 | family 1 type 1 state 1 pad 1 inode 4 cookie 8 | attributes
+//!   request   family 1 protocol 1 pad 2 states 4 inode 4 show 4 cookie 8
+//!   answer    family 1 type 1 state 1 pad 1 inode 4 cookie 8 | attributes
 //!   attribute length 2 type 2 value
 //! ```
-//!
-//! All numbers are the machine's own (little or big endian).
 
-use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use crate::sock_diag::{dump, u16_at, u32_at};
 use std::io;
 
-/// `SOCK_DIAG_BY_FAMILY`, and `NLM_F_REQUEST | NLM_F_DUMP`.
-const BY_FAMILY: u16 = 20;
-const DUMP: u16 = 0x301;
-/// `NLMSG_ERROR` and `NLMSG_DONE`.
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
 const AF_UNIX: u8 = 1;
 /// `UDIAG_SHOW_NAME | UDIAG_SHOW_PEER`, and the attributes that come.
 const SHOW: u32 = 0x5;
 const NAME: u16 = 0;
 const PEER: u16 = 2;
-/// Length of a header, of what follows it in an answer, and of the head of an attribute.
-const HEAD: usize = 16;
+/// Length of what an answer has before its attributes, and of the head of an attribute.
 const BODY: usize = 16;
 const ATTRIBUTE: usize = 4;
-/// Answers are read into this much: the kernel puts at most 32 KiB into one datagram.
-const ROOM: usize = 64 * 1024;
-/// Datagrams read for one request, at most: a bound, far above what any host has sockets.
-const MOST_DATAGRAMS: usize = 4_096;
 
 /// A Unix socket that is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,41 +31,17 @@ pub struct Connected {
 
 /// All of them.
 pub fn connected() -> io::Result<Vec<Connected>> {
-    let flags = SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(SOCK_DIAG))?;
-    sendto(&socket, &request(), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-    let (mut found, mut room) = (Vec::new(), vec![0; ROOM]);
-    for _ in 0..MOST_DATAGRAMS {
-        let (length, _) = recv(&socket, &mut room[..], RecvFlags::empty())?;
-        if read(&room[..length.min(ROOM)], &mut found) {
-            break;
-        }
-    }
+    let mut found = Vec::new();
+    dump(&request(), |body| found.extend(one(body)))?;
     Ok(found)
 }
 
-fn request() -> [u8; 40] {
-    let mut bytes = [0; 40];
-    bytes[0..4].copy_from_slice(&40_u32.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&DUMP.to_ne_bytes());
-    bytes[16] = AF_UNIX;
-    bytes[20..24].copy_from_slice(&u32::MAX.to_ne_bytes());
-    bytes[28..32].copy_from_slice(&SHOW.to_ne_bytes());
+fn request() -> [u8; 24] {
+    let mut bytes = [0; 24];
+    bytes[0] = AF_UNIX;
+    bytes[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&SHOW.to_ne_bytes());
     bytes
-}
-
-/// Adds what one datagram has; whether it is the last.
-fn read(mut datagram: &[u8], found: &mut Vec<Connected>) -> bool {
-    while let (Some(length), Some(kind)) = (u32_at(datagram, 0), u16_at(datagram, 4)) {
-        let length = length as usize;
-        if length < HEAD || length > datagram.len() || kind == ERROR || kind == DONE {
-            return true;
-        }
-        found.extend(one(&datagram[HEAD..length]));
-        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    false
 }
 
 /// `None` for a socket that is not connected.
@@ -101,14 +62,6 @@ fn one(message: &[u8]) -> Option<Connected> {
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     Some(Connected { inode, peer: peer.filter(|peer| *peer != 0)?, is_named })
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -136,15 +89,5 @@ mod tests {
         assert_eq!(of(near), Some(Connected { inode: near, peer: far, is_named: false }));
         assert_eq!(of(far), Some(Connected { inode: far, peer: near, is_named: true }));
         assert_eq!(of(inode(&listener)), None);
-    }
-
-    #[test]
-    fn what_is_cut_short_ends_the_reading() {
-        let whole = [&[36, 0, 0, 0, 20, 0][..], &[0; 30]].concat();
-        for length in 0..whole.len() {
-            let mut found = Vec::new();
-            read(&whole[..length], &mut found);
-            assert_eq!(found, []);
-        }
     }
 }

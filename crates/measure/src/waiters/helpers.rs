@@ -10,9 +10,10 @@
 //! database are not the target's. TCP is found in every network namespace, Unix sockets in this one.
 
 use super::tables::Tables;
-use crate::procfs::{self, Connection};
+use os::tcp_sockets::TcpSocket;
 use os::unix_pairs::Connected;
 use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// More descriptors than this are not read of all processes together in one look.
@@ -21,8 +22,8 @@ const MOST_DESCRIPTORS: usize = 50_000;
 /// Where the target's processes are connected to, as found in one look.
 #[derive(Debug, Default)]
 pub(super) struct Helpers {
-    /// Addresses as `net/tcp` has them, and ports of those that are in the same network namespace.
-    addresses: HashSet<(String, u16)>,
+    addresses: HashSet<SocketAddr>,
+    /// Ports of those that are in the same network namespace.
     ports_here: HashSet<(PathBuf, u16)>,
     unix: HashSet<u64>,
     /// Sockets of each network namespace at such a place.
@@ -55,18 +56,18 @@ impl Helpers {
         helpers
     }
 
-    fn add_tcp(&mut self, namespace: &Path, tables: &[String], inodes: &HashSet<u64>) {
-        let rows = || tables.iter().flat_map(|table| procfs::connections(table));
-        let listens: HashSet<u16> = rows().filter(|row| row.listens).map(|row| row.local.1).collect();
-        for row in rows().filter(|row| inodes.contains(&row.inode)) {
+    fn add_tcp(&mut self, namespace: &Path, all: &[TcpSocket], inodes: &HashSet<u64>) {
+        let listens = all.iter().filter(|socket| socket.listens).map(|socket| socket.local.port());
+        let listens: HashSet<u16> = listens.collect();
+        for socket in all.iter().filter(|socket| inodes.contains(&socket.inode)) {
             // What it accepted was opened by a client.
-            if row.listens || listens.contains(&row.local.1) {
+            if socket.listens || listens.contains(&socket.local.port()) {
                 continue;
             }
-            if is_here(&row) {
-                self.ports_here.insert((namespace.to_owned(), row.remote.1));
+            if is_here(socket) {
+                self.ports_here.insert((namespace.to_owned(), socket.remote.port()));
             }
-            self.addresses.insert((row.remote.0.to_owned(), row.remote.1));
+            self.addresses.insert(socket.remote);
         }
     }
 
@@ -82,13 +83,11 @@ impl Helpers {
         let Self { addresses, ports_here, unix, sockets: found } = self;
         let namespace = namespace(process);
         let there = found.entry(namespace.clone()).or_insert_with(|| {
-            let rows = tables.tcp(process).iter().flat_map(|table| procfs::connections(table));
-            let is_there = |row: &Connection<'_>| {
-                let here = (namespace.clone(), row.local.1);
-                row.listens && ports_here.contains(&here)
-                    || addresses.contains(&(row.local.0.to_owned(), row.local.1))
+            let is_there = |socket: &&TcpSocket| {
+                let here = (namespace.clone(), socket.local.port());
+                socket.listens && ports_here.contains(&here) || addresses.contains(&socket.local)
             };
-            rows.filter(is_there).map(|row| row.inode).collect()
+            tables.tcp(process).iter().filter(is_there).map(|socket| socket.inode).collect()
         });
         its.any(|inode| there.contains(&inode) || unix.contains(&inode))
     }
@@ -96,12 +95,8 @@ impl Helpers {
 
 /// Whether a connection ends in the network namespace in which it began. The kernel gives a connection to an
 /// address of its own that address as its source, too, or one of loopback.
-fn is_here(row: &Connection<'_>) -> bool {
-    // 127.0.0.0/8 and ::1; the first byte of an address is the last of its number.
-    let is_loopback = |address: &str| {
-        (address.len() == 8 && address.ends_with("7F")) || address == "00000000000000000000000001000000"
-    };
-    row.local.0 == row.remote.0 || is_loopback(row.remote.0)
+fn is_here(socket: &TcpSocket) -> bool {
+    socket.local.ip() == socket.remote.ip() || socket.remote.ip().is_loopback()
 }
 
 fn namespace(process: &Path) -> PathBuf {

@@ -1,26 +1,38 @@
-//! The tables of TCP sockets (`net/tcp`, `net/tcp6`) of each network namespace, read once in a look: where
-//! thousands of connections are in TIME_WAIT, the kernel takes milliseconds to write one.
+//! The TCP sockets of each network namespace, read once in a look. Those of this program's come by sock_diag(7),
+//! which leaves out TIME_WAIT: `net/tcp` takes the kernel 40 ms to write where thousands of connections are in it.
 
+use crate::procfs;
+use os::tcp_sockets::{self, TcpSocket};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
-pub(super) struct Tables(HashMap<PathBuf, [String; 2]>);
+pub(super) struct Tables(HashMap<PathBuf, Vec<TcpSocket>>);
 
 impl Tables {
     /// Those of a process's namespace.
-    pub fn tcp(&mut self, process: &Path) -> &[String; 2] {
-        let namespace = std::fs::read_link(process.join("ns/net")).unwrap_or_else(|_| process.to_owned());
-        self.0.entry(namespace).or_insert_with(|| {
-            ["net/tcp", "net/tcp6"]
-                .map(|name| std::fs::read_to_string(process.join(name)).unwrap_or_default())
-        })
+    pub fn tcp(&mut self, process: &Path) -> &[TcpSocket] {
+        let namespace = std::fs::read_link(process.join("ns/net"));
+        let is_own = || {
+            let own = std::fs::read_link("/proc/thread-self/ns/net");
+            matches!((&namespace, own), (Ok(its), Ok(own)) if *its == own)
+        };
+        let held = || if is_own() { tcp_sockets::held().ok() } else { None };
+        let read = || held().unwrap_or_else(|| listed(process));
+        let key = namespace.as_ref().map_or_else(|_| process.to_owned(), Clone::clone);
+        self.0.entry(key).or_insert_with(read)
     }
+}
+
+fn listed(process: &Path) -> Vec<TcpSocket> {
+    let table = |name| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+    ["net/tcp", "net/tcp6"].map(table).iter().flat_map(|table| procfs::tcp_sockets(table)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
 
     #[test]
     fn processes_of_one_namespace_share_what_was_read() {
@@ -30,13 +42,26 @@ mod tests {
         {
             let process = proc.path().join(pid);
             ["net", "ns"].iter().for_each(|name| std::fs::create_dir_all(process.join(name)).unwrap());
-            std::fs::write(process.join("net/tcp"), pid).unwrap();
+            let row = format!("0: 0100007F:0050 00000000:0000 0A 0:0 0:0 0 0 0 {pid} 1 0");
+            std::fs::write(process.join("net/tcp"), format!("sl\n{row}\n")).unwrap();
             if let Some(namespace) = namespace {
                 std::os::unix::fs::symlink(namespace, process.join("ns/net")).unwrap();
             }
         }
         let mut tables = Tables::default();
-        let mut read = |pid: &str| tables.tcp(&proc.path().join(pid))[0].clone();
-        assert_eq!(["7", "8", "9", "10"].map(&mut read), ["7", "7", "9", "10"]);
+        let mut read = |pid: &str| tables.tcp(&proc.path().join(pid))[0].inode;
+        assert_eq!(["7", "8", "9", "10"].map(&mut read), [7, 7, 9, 10]);
+    }
+
+    #[test]
+    fn both_ways_of_reading_find_the_sockets_of_this_program() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let this = Path::new("/proc/self");
+        let mut tables = Tables::default();
+        let [by_diag, by_text] = [tables.tcp(this), &listed(this)]
+            .map(|found| found.iter().find(|socket| socket.listens && socket.local == at).copied());
+        assert!(by_diag.is_some());
+        assert_eq!(by_diag, by_text);
     }
 }

@@ -5,6 +5,7 @@ use super::helpers::{self, Helpers};
 use super::tables::Tables;
 use crate::procfs;
 use os::peers::{self, Peers};
+use os::tcp_sockets::TcpSocket;
 use os::unix_pairs;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -178,8 +179,9 @@ impl Targets {
         let read = || {
             let mut sockets = HashMap::new();
             if !ports.is_empty() {
-                let found = tables.tcp(process).iter().flat_map(|table| procfs::sockets_on(table, ports));
-                sockets.extend(found.map(|(port, inode)| (inode, Place::Port(port))));
+                let at = |socket: &TcpSocket| (socket.inode, socket.local.port());
+                let found = tables.tcp(process).iter().map(at).filter(|(_, port)| ports.contains(port));
+                sockets.extend(found.map(|(inode, port)| (inode, Place::Port(port))));
             }
             if let Some(path) = &known.unix {
                 let table = std::fs::read_to_string(process.join("net/unix")).unwrap_or_default();
