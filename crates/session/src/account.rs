@@ -50,8 +50,8 @@ impl Account {
 /// Ways in which this TCP is not a kernel's, for those who compare results: a name, and what it means.
 pub const DEVIATIONS: [(&str, &str); 10] = [
     (
-        "congestion.fixed_burst",
-        "there is no congestion control: at most ten segments of a connection are in flight",
+        "congestion.shared_window",
+        "all connections to a target share one congestion window: ten segments at first, at most 44, less after losses",
     ),
     (
         "send.one_at_a_time",

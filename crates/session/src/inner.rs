@@ -10,13 +10,11 @@ use units::Instant;
 use crate::figures::Figures;
 use crate::lives::Lives;
 use crate::outgoing::Outgoing;
-use crate::peers::Peers;
+use crate::peers::{BURST, Peers};
 use crate::sessions::{Began, Inward, Nobody, OpenError, Owner};
 use crate::table::{Id, Side, Stage, Table};
 use crate::wheel::Wheel;
 
-/// Most segments of a session that may be in flight: the first window of a kernel's client (RFC 6928).
-pub const BURST: u16 = 10;
 /// Longest TCP header.
 const HEADER: usize = 60;
 
@@ -238,7 +236,12 @@ impl Core {
         let had = record.ooo_len > 0 && !self.further.is_empty();
         let mut further = if had { self.further.remove(&id).unwrap_or_default() } else { Further::NONE };
         let made = step_further(&self.peers.get(peer).path, *record, &mut further, event, time(now));
+        let (was_out, was_una) = (record.in_flight, record.snd_una);
         *record = made.record;
+        let acked = made.record.snd_una.wrapping_sub(was_una);
+        if was_out > 0 && acked > 0 {
+            self.peers.get(peer).widen(was_out, acked, made.record.mss);
+        }
         if !further.is_empty() {
             self.further.insert(id, further);
         }
@@ -254,6 +257,7 @@ impl Core {
         for notice in made.notices.iter() {
             self.figures.count(*notice);
             match *notice {
+                Notice::Retransmitted => self.peers.get(peer).narrow(),
                 Notice::Rtt { micros } => self.peers.get(peer).path.sample(micros),
                 Notice::MssLowered { mss } => {
                     let path = &mut self.peers.get(peer).path;

@@ -32,7 +32,7 @@ mod wheel;
 pub use account::{Account, DEVIATIONS, Place};
 pub use ahead::Ahead;
 pub use figures::Figures;
-pub use inner::BURST;
+pub use peers::BURST;
 pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
 pub use station::{Station, StationError, Via};
 pub use table::{Id, PORTS};

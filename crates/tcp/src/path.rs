@@ -28,8 +28,8 @@ pub struct Path {
     pub send_mss: u16,
     /// What a peer accepts that announces none: 536 over IPv4, 1220 over IPv6.
     pub default_mss: u16,
-    /// How many full segments of a request may be in flight at once; 0 counts as 1. There is no congestion
-    /// window, so what the path cannot carry is lost: RFC 6928 starts with 10.
+    /// How many full segments of a request may be in flight at once, a congestion window; 0 counts as 1.
+    /// RFC 6928 starts with 10.
     pub burst: u16,
     /// Own window scale: the window is always 65 535 << shift. At most 14.
     pub shift: u8,

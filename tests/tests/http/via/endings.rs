@@ -101,7 +101,7 @@ fn the_result_says_where_connections_were_and_what_their_tcp_did() {
     assert!(run.int("tcp.segments_out") >= 100 && run.int("tcp.station.segments") >= 100, "{run}");
     let names: Vec<_> =
         run.at("tcp.deviations").as_array().into_iter().flatten().map(|one| &one["name"]).collect();
-    assert!(names.iter().any(|name| *name == "congestion.fixed_burst"), "{names:?}");
+    assert!(names.iter().any(|name| *name == "congestion.shared_window"), "{names:?}");
     assert_eq!(
         (run.at("/via/addresses/0"), run.at("via.mac")),
         (&"198.18.0.10".into(), &"02:74:c6:12:00:0a".into())
