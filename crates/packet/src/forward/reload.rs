@@ -4,7 +4,11 @@
 use crate::{By, JobControl};
 use clock::Clock;
 use filter::Rules;
-use std::path::PathBuf;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -45,7 +49,7 @@ impl Reloader {
         let changed = modified(&self.file);
         // Whatever comes of it, this version was seen: a faulty file is told of once.
         self.last.lock().unwrap_or_else(PoisonError::into_inner).changed = changed;
-        let text = std::fs::read_to_string(&self.file).map_err(|error| format!("{name}: {error}"))?;
+        let text = read(&self.file).map_err(|error| format!("{name}: {error}"))?;
         let rules = Rules::parse(&text, &name).map_err(|error| error.to_string())?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if rules == last.rules {
@@ -65,7 +69,19 @@ impl Reloader {
     }
 }
 
-fn modified(file: &std::path::Path) -> Option<SystemTime> {
+/// A pipe may keep its reader waiting for ever, and the run with it.
+fn read(file: &Path) -> io::Result<String> {
+    let mut file =
+        File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(file)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("is not a regular file"));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
     std::fs::metadata(file).and_then(|facts| facts.modified()).ok()
 }
 
@@ -104,4 +120,20 @@ pub fn understand(reloader: &Arc<Reloader>, control: &JobControl) {
     control.on("reload", "reload (read the rules again)", move |control, asked| {
         reloader.reload(control, asked.now, asked.by)
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules");
+        std::fs::write(&path, "default pass\n").unwrap();
+        assert_eq!(read(&path).unwrap(), "default pass\n");
+        std::fs::remove_file(&path).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(read(&path).unwrap_err().to_string(), "is not a regular file");
+    }
 }
