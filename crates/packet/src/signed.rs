@@ -74,7 +74,9 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// So many numbers from the past, one after another and due later than all before, are another run of the
 /// sender.
 const RESTART: u32 = 32;
-/// Numbers that may be seen at the very start.
+/// Nobody sends more than one frame in so many nanoseconds.
+const FASTEST_NS: u64 = 4;
+/// Numbers by which a frame may be ahead of that: at the very start, and where several leave together.
 const EARLY: u64 = 1 << 20;
 /// Losses in one go of which each is asked for its stream.
 const ASKED: u64 = 1 << 20;
@@ -92,6 +94,8 @@ pub struct Signed {
     nameless: u64,
     /// Where the base is known, so many frames can have been sent; what has a higher number is another run's.
     most: u64,
+    /// There, too: the highest number so far, and when its frame was sent.
+    latest: Option<(u64, u64)>,
     foreign: u64,
     /// Numbers from the past in a row, and the latest due time of all.
     old_in_a_row: u32,
@@ -141,6 +145,7 @@ impl Signed {
             highest: Vec::new(),
             nameless: 0,
             most: u64::MAX,
+            latest: None,
             foreign: 0,
             old_in_a_row: 0,
             latest_due: 0,
@@ -160,9 +165,9 @@ impl Signed {
         mark
     }
 
-    /// The run has lasted so long: nobody sends more than one frame in four nanoseconds.
+    /// The run has lasted so long.
     pub fn lasts(&mut self, so_far: Picos) {
-        self.most = so_far.as_nanos() / 4 + EARLY;
+        self.most = so_far.as_nanos() / FASTEST_NS + EARLY;
     }
 
     /// Frames with signatures of another run are strangers.
@@ -171,12 +176,26 @@ impl Signed {
         let mut mark = self.reader.read(frame);
         if let Mark::Signed(signature) | Mark::Broken(signature, _) = &mut mark {
             signature.seq = from_base(signature.seq, base);
-            if signature.seq >= self.most {
+            if signature.seq >= self.most || self.is_too_far(signature) {
                 self.foreign += 1;
                 return Mark::Plain;
             }
         }
+        if let Mark::Signed(signature) = &mark
+            && self.latest.is_none_or(|(highest, _)| signature.seq > highest)
+        {
+            self.latest = Some((signature.seq, signature.sent_unix_ns));
+        }
         mark
+    }
+
+    /// Whether no sender could have come so far since it sent the latest frame that arrived.
+    #[inline]
+    fn is_too_far(&self, signature: &Signature) -> bool {
+        self.latest.is_some_and(|(highest, sent_unix_ns)| {
+            let since = signature.sent_unix_ns.saturating_sub(sent_unix_ns);
+            signature.seq.saturating_sub(highest) > since / FASTEST_NS + EARLY
+        })
     }
 
     /// Notes a frame that came to this queue; `stamp` may be none.

@@ -271,6 +271,35 @@ fn another_run_of_the_sender_is_told_as_such() {
 }
 
 #[test]
+fn numbers_that_no_sender_could_have_reached_are_of_another_run() {
+    let settings = Settings { from: Some(0), base: Some(0), trusting: true, ..Settings::default() };
+    let mut signed = Signed::new(settings);
+    signed.lasts(Picos::from_secs(3_600));
+    let mut take = |place: u64, seq: u64| {
+        let (mut bytes, at) = testing::frame(place, 0, 60);
+        let sent = START + place * GAP;
+        let signature = Signature { stream: 0, seq, due_unix_ns: sent, sent_unix_ns: sent };
+        signature.write((&mut bytes[42..60]).try_into().unwrap());
+        signed.frame(&Frame {
+            data: &bytes,
+            length: 60,
+            stamp: Stamp(at),
+            lost_before: 0,
+            is_unfinished: false,
+        });
+    };
+    for place in 0..1_000 {
+        take(place, place);
+        take(place, 500_000_000 + place);
+    }
+    // A second later: two million more may have left, and were lost.
+    take(101_000, 2_001_000);
+    signed.finish(None);
+    let report = signed.report();
+    assert_eq!((report.signed, report.unsigned, report.lost), (1_001, 1_000, 2_000_000));
+}
+
+#[test]
 fn numbers_go_on_where_the_signature_has_no_more_room() {
     // 2⁴⁰ − 3 … 2⁴⁰ + 2, one of them lost: the signature carries 2⁴⁰ as 0.
     let first = SEQUENCES - 3;

@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// Frames of an earlier trial were due at least this long before.
 const APART_NS: u64 = 3_000_000;
+/// No trial has so many frames: at the line rate of 10 Gb/s it would take 19 minutes.
+const MOST: u64 = 1 << 34;
 /// One-way times up to a minute, to three digits.
 const LONGEST_NS: u64 = 60_000_000_000;
 
@@ -86,8 +88,9 @@ impl Arrivals {
             Mark::Damaged => return self.damaged += 1,
             Mark::Plain => return self.others += 1,
         };
-        // Those of the other direction, come back.
-        if !self.streams.contains(&signature.stream) {
+        let number = from_base(signature.seq, self.base);
+        // Those of another run, and of the other direction, come back.
+        if number >= MOST || !self.streams.contains(&signature.stream) {
             return self.others += 1;
         }
         if signature.due_unix_ns < self.from_unix_ns {
@@ -97,7 +100,6 @@ impl Arrivals {
         if !is_whole {
             return self.damaged += 1;
         }
-        let number = from_base(signature.seq, self.base);
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         match self.seen.get_mut(word) {
             None => self.others += 1,
@@ -199,6 +201,19 @@ mod tests {
             later.frame(&frame, at);
         }
         assert_eq!((later.unique, later.damaged, later.others), (0, 0, 2));
+    }
+
+    #[test]
+    fn frames_of_another_run_are_no_stragglers_and_not_damaged() {
+        let mut arrivals = Arrivals::new(100, (0..1, 1 << 39), START + 1_000_000_000, START);
+        for flip in [0, 1] {
+            let (mut bytes, at) = testing::frame(7, 0, 200);
+            bytes[150] ^= flip;
+            let frame =
+                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            arrivals.frame(&frame, at);
+        }
+        assert_eq!((arrivals.stragglers, arrivals.damaged, arrivals.others), (0, 0, 2));
     }
 
     #[test]
