@@ -125,10 +125,9 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
 }
 
 /// A note if responses lay unread for more than a tenth of the gross p99, which is then not the target's alone.
-fn unread_note(result: &RunResult, notes: &Notes) -> Option<String> {
+fn unread_note(result: &RunResult) -> Option<String> {
     let (gross, unread, net) = (result.latency_ns.p99, result.unread_ns.p99, result.net_ns.p99);
-    // A wait for a 100 (Continue) that did not come has a note of its own.
-    let matters = notes.without_continue == 0 && unread > gross / 10 && unread > 50_000;
+    let matters = unread > gross / 10 && unread > 50_000;
     let time = |nanos| Picos::from_nanos(nanos);
     matters.then(|| {
         format!(
@@ -159,7 +158,7 @@ fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
     });
     let without = (notes.without_continue > 0).then(|| {
         format!(
-            "no 100 (Continue) came within 1 s for {}, so the body was sent without it; that wait counts as unread",
+            "no 100 (Continue) came within 1 s for {}, so the body was sent without it; net includes that wait",
             report::counted(notes.without_continue, "request")
         )
     });
@@ -257,7 +256,7 @@ impl Driven for Http {
         let mut arrivals = Arrivals { by, why, ..Arrivals::default() };
         arrivals.count(totals);
         result.generator.arrivals = Some(arrivals);
-        result.notes.extend(unread_note(result, &self.notes));
+        result.notes.extend(unread_note(result));
         if let Some(nap) = counters.napped.as_picos().checked_div(counters.naps) {
             result.notes.push(format!(
                 "responses arrived so fast that they were read in batches, after naps of {:#} on average; \

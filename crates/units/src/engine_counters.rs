@@ -94,6 +94,8 @@ engine_counters! {
         total ramped: Picos,
         /// Time for which the plan itself let responses lie unread.
         total throttled: Picos,
+        /// Time for which bodies waited for a 100 (Continue) that did not come.
+        total expecting: Picos,
         /// Reads whose stamp says that the bytes were there when the loop had looked and found nothing.
         total contradicted: u64,
         /// Times that the loop waited in the kernel, and the events it got.

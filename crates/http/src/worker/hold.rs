@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head leaves ───► 100 comes ── unread ──► read ── own time ──► body leaves     tare from when the 100 came
-//! head leaves ────────────── CONTINUE, no 100 ────────────────► body leaves     all of it is tare
+//! head leaves ────────────── CONTINUE, no 100 ────────────────► body leaves     nobody knows: net is a bound
 //! ```
 
 use units::{Instant, Picos, Record};
@@ -24,8 +24,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.timers.set(at, (slot, place.generation), Later::Continue(number));
     }
 
-    /// No 100 has come by `at` for the connection's request of this number: its body goes without. To wait for
-    /// so long was this end's choice; the target need not have done anything meanwhile.
+    /// No 100 has come by `at` for the connection's request of this number: its body goes without. The target
+    /// may have waited for the body all that time, or have been busy with the head.
     pub(super) fn go_without(&mut self, slot: u32, number: u32, at: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
         if place.connection.served() != number || !place.connection.is_holding() {
@@ -39,7 +39,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.accounts.notes.without_continue += 1;
         let waited = self.now().since(ready_since.max(at.saturating_sub(CONTINUE)));
         let Some(place) = self.slots.get(slot) else { return };
-        place.connection.waiting().for_each(|exchange| exchange.unread += waited);
+        for exchange in place.connection.waiting() {
+            exchange.unread_bound += waited;
+            self.accounts.counters.expecting += waited;
+        }
     }
 
     /// What was read at `now` let this end go on, and what that sent has left: until then the target waited for

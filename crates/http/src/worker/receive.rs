@@ -50,7 +50,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
             delay = delay.behind_a_hole(filled);
         }
         place.behind_since = chunk.more.then_some(now);
-        self.accounts.counters.contradicted += u64::from(delay.contradicts);
+        // What was not read on purpose says nothing of the stamps.
+        let contradicts = delay.contradicts && place.unread_since.is_none();
+        self.accounts.counters.contradicted += u64::from(contradicts);
         if delay.is_measured {
             place.arrived = delay.since(now);
         }
