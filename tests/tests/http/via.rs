@@ -2,6 +2,7 @@
 //!
 //! | module | asks |
 //! |---|---|
+//! | `addresses` | do own addresses work on a VLAN, behind a router, and beside others who have them? |
 //! | `same` | does a server receive the same as by the kernel's sockets? |
 //! | `loss` | does everything arrive, once and whole, on a link that loses, doubles, swaps and breaks frames? |
 //! | `endings` | is each ending told by its cause, and does nothing stay behind? |
@@ -17,6 +18,7 @@
 //!   tare http --via packet:gen0,ip=198.18.0.10 ──veth── 198.18.0.2 fd00:18::2: recorder, nginx, target
 //! ```
 
+mod addresses;
 mod endings;
 mod hardship;
 mod loss;
