@@ -229,10 +229,10 @@ fn least(known: &mut [u64; 2], run: &Run) {
     }
 }
 
-/// Within 5 %, or 50 us.
+/// Within 5 %, or 10 us.
 #[track_caller]
 fn agree(percentile: &str, kernel_ns: u64, port_ns: u64) {
-    let most = (kernel_ns / 20).max(50_000);
+    let most = (kernel_ns / 20).max(10_000);
     assert!(
         kernel_ns.abs_diff(port_ns) <= most,
         "{percentile}: {kernel_ns} ns by the kernel, {port_ns} ns by a port"
