@@ -4,7 +4,7 @@ use super::{Ground, Inside, OWN, SERVER, SERVER_V6};
 use std::path::PathBuf;
 use tare_system_tests::bed::run_in;
 use tare_system_tests::recorder::Received;
-use tare_system_tests::{Recorder, Run, Tare, beside_others, scratch};
+use tare_system_tests::{Recorder, Run, Tare, alone, beside_others, scratch};
 
 /// What is compared of a request: everything but the address that it came from.
 #[derive(Debug, PartialEq, Eq)]
@@ -195,7 +195,8 @@ fn bodies_are_whole_through_tls_and_redirects_are_followed() {
 
 #[test]
 fn a_throttled_connection_is_read_slowly_and_wholly() {
-    let _shared = beside_others();
+    // The server's kernel sends again what is not acknowledged in time.
+    let _alone = alone();
     let ground = Ground::new();
     let target = ground.target("--size 1M --no-truth");
     let run = ground.by("packet", &format!("--parallel 2 --requests 4 --throttle 2M {}", target.url())).run();
