@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub turns: [usize; 2],
     /// When the station wants to be asked again.
     pub station_wakes: Instant,
+    /// The latest time that a session was told of.
+    pub latest: Instant,
 }
 
 /// Time as sessions count it.
@@ -225,13 +227,15 @@ impl Core {
         }
     }
 
-    /// One step of one session, and what follows from it.
+    /// One step of one session, and what follows from it. Time does not go back: a round trip of less than nothing
+    /// would be one of more than an hour.
     pub fn act(&mut self, id: Id, event: Event, inward: &Inward<'_>, now: Instant, owner: &mut impl Owner) {
         let Some((record, side)) = self.table.get(id) else { return };
         if side.stage != Stage::Live {
             return;
         }
-        let (peer, tag) = (side.peer, side.tag);
+        self.latest = self.latest.max(now);
+        let (now, peer, tag) = (self.latest, side.peer, side.tag);
         // Only where there is a first interval there can be others.
         let had = record.ooo_len > 0 && !self.further.is_empty();
         let mut further = if had { self.further.remove(&id).unwrap_or_default() } else { Further::NONE };

@@ -210,6 +210,7 @@ impl Sessions {
             lives: Lives::new(now),
             turns: [0; 2],
             station_wakes: now,
+            latest: now,
         };
         let place = Place {
             port: port.about().name.clone(),

@@ -113,6 +113,25 @@ fn everything_arrives_once_and_whole_on_a_bad_link() {
     judge(&ground, capture);
 }
 
+/// Requests that follow each other on kept connections, which the server closes now and then: what is lost leaves
+/// again after some 200 ms, also where the answer to another one is there before the loop asks for the time.
+#[test]
+fn lost_requests_leave_again_soon_by_either_path() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let nginx = ground.nginx("keepalive_requests 7; location / { return 200 'ok'; }");
+    for (number, path) in ["fast", "general"].into_iter().enumerate() {
+        let load = "--parallel 30 --requests 3000 --timeout 9s --grace 9s http://198.18.0.2/";
+        let port = format!("fault,drop=1%,on=both,seed={number}:packet");
+        let run = ground.beside(number, &port, &format!("--via-path {path} {load}")).run();
+        assert_eq!((run.total("done"), run.outcome("200")), (3_000, 3_000), "{path}: {run}");
+        assert!(run.int("tcp.retransmitted") > 10, "{path}: {run}");
+        let logged = (number as usize + 1) * 3_000;
+        wait_until("the last line of the log", || nginx.logged().len() >= logged);
+        assert_eq!(nginx.logged().len(), logged, "{path}");
+    }
+}
+
 /// Frames overtake each other within one flight of a large response, so that there are several holes at once.
 const OVERTAKEN: [&str; 5] = [
     "reorder=5%,by=1",

@@ -74,6 +74,8 @@ impl<R: Record> Fast<R> {
             }
             // No more than have ended: what came for those has been taken, so that the ring does not run over.
             self.launch_some(ended, now);
+            // They left later, and their answers come later still.
+            now = self.clock.now();
             begun = self.desk.ended;
         }
     }
