@@ -8,7 +8,6 @@
 //!   memory      what stays in memory, and what goes back
 //!   peers       whom it connects to, and which of them are on this host
 //!   child       processes that do not outlive us
-//!   claim       numbers that one process has to itself
 //!   cgroup      the control groups that limit it
 //!   tcp_sockets which TCP sockets there are here, without those in TIME_WAIT
 //!   unix_pairs  which Unix sockets here are connected to which
@@ -19,7 +18,6 @@
 pub mod aside;
 pub mod cgroup;
 pub mod child;
-pub mod claim;
 pub mod cpus;
 pub mod limits;
 pub mod memory;

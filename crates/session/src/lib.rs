@@ -19,7 +19,6 @@
 mod account;
 mod ahead;
 mod beside;
-mod claims;
 mod figures;
 mod inner;
 mod lives;

@@ -1,7 +1,6 @@
 //! The sessions of one port. See the crate.
 
-use os::claim::Claim;
-use port::{For, Port, PortError, Stamp, Wish};
+use port::{Claims, For, Port, PortError, Stamp, Wish};
 use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +11,6 @@ use units::{Instant, Picos};
 
 use crate::account::{Account, Place};
 use crate::beside::Beside;
-use crate::claims::claims;
 use crate::figures::Figures;
 use crate::inner::{Core, time};
 use crate::lives::Lives;
@@ -88,8 +86,8 @@ pub enum SessionError {
     )]
     Simulated,
     #[error(
-        "another run uses {address}, or a later address of its range, on this interface: the two would reset \
-         each other's connections; wait until it ends, or use other addresses (ip=)"
+        "another run uses {address} on this interface: the two would reset each other's connections; wait until \
+         it ends, or use other addresses (ip=)"
     )]
     OfAnotherRun { address: IpAddr },
 }
@@ -131,7 +129,7 @@ pub struct Sessions {
     woken: Vec<Id>,
     place: Place,
     /// Held as long as there may be connections.
-    _claims: Vec<Claim>,
+    _claims: Claims,
     _beside: Option<Beside>,
 }
 
@@ -143,7 +141,8 @@ impl Sessions {
     /// The port, or the addresses on it. Nothing was sent if it is of whose they are.
     pub fn open_port(via: &Via, share: bool, now: &dyn Fn() -> Instant) -> Result<Self, SessionError> {
         let beside = Beside::look(via, share)?;
-        let claims = claims(via).map_err(|address| SessionError::OfAnotherRun { address })?;
+        let own: Vec<IpAddr> = via.ranges().flat_map(|range| range.iter()).collect();
+        let claims = Claims::of(&via.port, &own).map_err(|address| SessionError::OfAnotherRun { address })?;
         let wish = Wish { stamps: true, ours: Some(beside.ours(via)), ..Wish::default() };
         let port = port::open(&via.port, &wish)?;
         let via = Via { shared: beside.is_shared(), ..via.clone() };
@@ -221,7 +220,15 @@ impl Sessions {
             host_forwards: false,
             shared: None,
         };
-        Ok(Self { port, ear: None, core, woken: Vec::new(), place, _claims: Vec::new(), _beside: None })
+        Ok(Self {
+            port,
+            ear: None,
+            core,
+            woken: Vec::new(),
+            place,
+            _claims: Claims::default(),
+            _beside: None,
+        })
     }
 
     /// Looks for the ways to these addresses, so that no connection has to. Who does not answer is asked again

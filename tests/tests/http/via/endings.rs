@@ -262,6 +262,12 @@ fn addresses_of_another_run_are_refused_before_anything_is_sent() {
     let second = ground.by("packet", &load).start().finish_unchecked();
     assert_eq!(second.code, Some(2), "{second}");
     assert!(second.stderr.contains("another run uses 198.18.0.10"), "{second}");
+    // Another user's, who has files and locks of its own.
+    let other = "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +net_raw,+net_admin \
+                 --ambient-caps +net_raw,+net_admin";
+    let third = ground.by("packet", &load).through(other).start().finish_unchecked();
+    assert_eq!(third.code, Some(2), "{third}");
+    assert!(third.stderr.contains("another run uses 198.18.0.10"), "{third}");
     // Others of the same subnet are had at once, and these when the first has ended.
     let beside = ground.beside(3, "packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
     let first = first.finish();
