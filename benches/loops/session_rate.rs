@@ -1,14 +1,15 @@
-//! What a request of `tare http --via` costs without a kernel and a wire: over `mem`, to the stateless responder
-//! of `tare target --over`.
+//! What a request of `tare http --via` costs without a kernel and a wire: over `mem`, to the stateless
+//! responder of `tare target --over`.
 //!
 //! ```text
 //!   tare-http-0: engine thread of a run ─ [ mem ═ mem ] ─ target-0: the responder's thread
 //! ```
 //!
-//! The whole run, as a plan has it: schedule, TCP, HTTP, histograms. Each thread's own CPU time is asked for while
-//! it works, so that other work of this machine counts for little. Prints millions of requests per second of CPU
-//! time: of the engine's, of both together (what one core could do), and the nanoseconds of each; the best of some
-//! trials: the cost without interruptions. `cargo run --release -p tare-benches --bin session_rate [SECONDS [CONNECTIONS]]`.
+//! The whole run, as a plan has it: schedule, TCP, HTTP, histograms. Each thread's own CPU time is asked for
+//! while it works, so that other work of this machine counts for little. Prints millions of requests per second
+//! of CPU time: of the engine's, of both together (what one core could do), and the nanoseconds of each; the
+//! best of some trials: the cost without interruptions. `cargo run --release -p tare-benches --bin session_rate
+//! [SECONDS [CONNECTIONS]]`.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use run::hosted::{Run, Wishes};

@@ -1,9 +1,11 @@
-//! Own addresses on an interface are one run's at a time: two would answer each other's connections with resets.
+//! Own addresses on an interface are one run's at a time: two would answer each other's connections with
+//! resets.
 //!
 //! The probe for other hosts with these addresses does not find another run on the same interface: what one
-//! packet socket sends, another does not receive from the wire. So a run binds a Unix socket for each address, to
-//! an abstract name. Such a name is its network namespace's, like the interface: whoever runs there, as whatever
-//! user and in whatever container, finds it taken. It is free again when the process ends, however it ends.
+//! packet socket sends, another does not receive from the wire. So a run binds a Unix socket for each address,
+//! to an abstract name. Such a name is its network namespace's, like the interface: whoever runs there, as
+//! whatever user and in whatever container, finds it taken. It is free again when the process ends, however it
+//! ends.
 
 use crate::Address;
 use crate::namespace::within;
@@ -19,8 +21,8 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// On the interface of a port. A port without one has nobody beside it; where nothing can be bound, nothing is
-    /// claimed.
+    /// On the interface of a port. A port without one has nobody beside it; where nothing can be bound, nothing
+    /// is claimed.
     ///
     /// # Errors
     /// The first address that another run has.

@@ -227,8 +227,8 @@ impl Core {
         }
     }
 
-    /// One step of one session, and what follows from it. Time does not go back: a round trip of less than nothing
-    /// would be one of more than an hour.
+    /// One step of one session, and what follows from it. Time does not go back: a round trip of less than
+    /// nothing would be one of more than an hour.
     pub fn act(&mut self, id: Id, event: Event, inward: &Inward<'_>, now: Instant, owner: &mut impl Owner) {
         let Some((record, side)) = self.table.get(id) else { return };
         if side.stage != Stage::Live {

@@ -86,8 +86,8 @@ pub enum SessionError {
     )]
     Simulated,
     #[error(
-        "another run uses {address} on this interface: the two would reset each other's connections; wait until \
-         it ends, or use other addresses (ip=)"
+        "another run uses {address} on this interface: the two would reset each other's connections; wait \
+         until it ends, or use other addresses (ip=)"
     )]
     OfAnotherRun { address: IpAddr },
 }

@@ -113,8 +113,9 @@ fn everything_arrives_once_and_whole_on_a_bad_link() {
     judge(&ground, capture);
 }
 
-/// Requests that follow each other on kept connections, which the server closes now and then: what is lost leaves
-/// again after some 200 ms, also where the answer to another one is there before the loop asks for the time.
+/// Requests that follow each other on kept connections, which the server closes now and then: what is lost
+/// leaves again after some 200 ms, also where the answer to another one is there before the loop asks for the
+/// time.
 #[test]
 fn lost_requests_leave_again_soon_by_either_path() {
     let _shared = beside_others();
