@@ -29,7 +29,7 @@ module session_engine
 ) (
     input  logic            clk_i,
     input  logic            rst_ni,
-    // The host: a load is set, then templates are written, then it starts. It ends with a reset.
+    // The host: a load is set, then templates and pieces are written, then it starts. It ends with a reset.
     input  load_t           load_i,
     input  logic            start_i,
     input  logic            template_write_i,
@@ -38,6 +38,13 @@ module session_engine
     input  logic            entry_write_i,
     input  template_t       entry_place_i,
     input  template_entry_t entry_i,
+    input  logic            piece_write_i,
+    input  logic [8:0]      piece_place_i,
+    input  logic [31:0]     piece_word_i,
+    // Due times, where the load has no pieces.
+    input  logic            due_valid_i,
+    output logic            due_ready_o,
+    input  tick_t           due_i,
     output logic            result_valid_o,
     input  logic            result_ready_i,
     output result_t         result_o,
@@ -277,19 +284,24 @@ module session_engine
   );
 
   // The schedule, and the ramp of openings.
-  logic schedule_valid, schedule_over, schedule_next;
+  logic schedule_known, schedule_valid, schedule_over, schedule_next;
   tick_t due;
   logic [15:0] wait_cycles;
   session_schedule schedule (
       .clk_i,
       .rst_ni,
       .now_i        (now_q),
+      .piece_write_i,
+      .piece_place_i,
+      .piece_word_i,
       .set_i        (start_i),
       .first_i      (load_i.first),
-      .whole_i      (load_i.whole),
-      .numerator_i  (load_i.numerator),
-      .denominator_i(load_i.denominator),
       .number_i     (load_i.departures),
+      .pieces_i     (load_i.pieces),
+      .due_valid_i,
+      .due_ready_o,
+      .due_i,
+      .known_o      (schedule_known),
       .valid_o      (schedule_valid),
       .over_o       (schedule_over),
       .due_o        (due),
@@ -347,7 +359,7 @@ module session_engine
   logic [15:0] wire_wait;
   always_comb begin
     wire_wait = wait_cycles;
-    if (!schedule_valid) wire_wait = '0;
+    if (!schedule_known) wire_wait = '0;
     if (!load_i.open_loop || schedule_over) wire_wait = '1;
     if (state_q == Run && source_q == Departure && load_i.open_loop) wire_wait = '0;
   end
@@ -470,7 +482,7 @@ module session_engine
   index_t further_index_q;
   logic [31:0] loop_left_q;  // departures of a closed loop
   wire pool_valid = load_i.each ? closed_valid : ready_valid;
-  wire guarded = load_i.open_loop && !schedule_over && (!schedule_valid || wait_cycles < 16'(Guard));
+  wire guarded = load_i.open_loop && !schedule_over && (!schedule_known || wait_cycles < 16'(Guard));
   wire loop_due = !load_i.open_loop && loop_left_q != '0 && pool_valid && (!load_i.each || open_due_q);
   wire room = other_room && told_room;
   logic pick_departure, pick_further, pick_ask, pick_heard, pick_open, pick_late;

@@ -53,9 +53,7 @@ package session_engine_pkg;
     logic        open_loop;   // by the schedule; otherwise a session's next request is due as soon as it is free
     logic [31:0] departures;  // in all
     tick_t       first;       // the tick of the first departure
-    logic [31:0] whole;       // ticks between departures: whole + numerator / denominator
-    logic [31:0] numerator;
-    logic [31:0] denominator;
+    logic [5:0]  pieces;      // of the rate, at most 32 (session_pieces); 0: the host lists the due times
     logic [31:0] open_gap;    // ticks between openings of connections, without `each`
     logic [31:0] patience;    // for a response, in ms of TCP's clock
     logic [31:0] open_patience;

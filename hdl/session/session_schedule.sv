@@ -1,68 +1,110 @@
-// The due times of departures, evenly spaced. The n-th, from 0, is due at
+// The due times of departures, some of them ahead: computed from the pieces of a rate (session_pieces), or listed by
+// the host, which feeds them through `due_i`.
 //
-//   first + floor(n * (whole + numerator / denominator))
-//
-// as `schedule` has it for a constant rate: gap_accumulator carries the remainder, so there is no drift.
-//
-// `wait_o` is the number of cycles until then, 0 from the cycle in which it is due, and at most 65 535. It is valid with
-// `valid_o`, which is low for two cycles after `next_i`, and for ever when all are over.
+// `wait_o` is the number of cycles until the next one, 0 from the cycle in which it is due, and at most 65 535. With
+// `valid_o` it is that of `due_o`. With `known_o` alone the next due time has not been found yet, and nothing is due
+// for so long. Both are low for two cycles after `next_i`.
 module session_schedule
   import session_engine_pkg::*;
 (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  tick_t       now_i,
+    // The pieces, before the start.
+    input  logic        piece_write_i,
+    input  logic [8:0]  piece_place_i,
+    input  logic [31:0] piece_word_i,
     input  logic        set_i,
     input  tick_t       first_i,
-    input  logic [31:0] whole_i,
-    input  logic [31:0] numerator_i,
-    input  logic [31:0] denominator_i,
     input  logic [31:0] number_i,
+    input  logic [5:0]  pieces_i,   // 0: the due times are listed
+    // The list: ticks that do not descend.
+    input  logic        due_valid_i,
+    output logic        due_ready_o,
+    input  tick_t       due_i,
+    output logic        known_o,
     output logic        valid_o,
     output logic        over_o,
     output tick_t       due_o,
     output logic [15:0] wait_o,
     input  logic        next_i
 );
-  logic [31:0] gap;
-  logic [31:0] left_q;
-  logic [1:0] settle_q;
-  tick_t ahead_q;  // due - now, in the next cycle
+  (* no_rw_check *) logic [31:0] words[512];
+  logic [31:0] fetched_q, word_q;
+  logic [8:0] place;
+  always_ff @(posedge clk_i) begin
+    if (piece_write_i) words[piece_place_i] <= piece_word_i;
+    fetched_q <= words[place];
+    word_q    <= fetched_q;
+  end
 
-  gap_accumulator #(
-      .Width(32)
-  ) gaps (
+  wire listed = pieces_i == '0;
+  logic found, room, ended;
+  tick_t found_at, horizon;
+  session_pieces pieces (
       .clk_i,
       .rst_ni,
       .set_i,
-      .whole_i,
-      .numerator_i,
-      .denominator_i,
-      .step_i(next_i),
-      .gap_o (gap)
+      .first_i,
+      .number_i,
+      .pieces_i,
+      .place_o  (place),
+      .word_i   (word_q),
+      .valid_o  (found),
+      .ready_i  (room),
+      .due_o    (found_at),
+      .horizon_o(horizon),
+      .ended_o  (ended)
   );
 
+  logic head_valid, none;
+  stream_fifo #(
+      .T    (tick_t),
+      .Depth(512)
+  ) queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i(listed ? due_valid_i : found),
+      .ready_o(room),
+      .data_i (listed ? due_i : found_at),
+      .valid_o(head_valid),
+      .ready_i(next_i),
+      .data_o (due_o),
+      .empty_o(none)
+  );
+  assign due_ready_o = listed && room;
+
+  logic [31:0] left_q;
+  tick_t ahead_q;          // of what is next - now, in the next cycle
+  logic far_q;
+  logic [1:0] known_q, valid_q;
+  wire far = !head_valid && (listed || ended && !found);
+
   assign over_o  = left_q == '0;
-  assign valid_o = settle_q == '0 && left_q != '0;
+  assign known_o = known_q[1];
+  assign valid_o = valid_q[1] && !over_o;
 
   always_ff @(posedge clk_i) begin
     // Of the cycle after the next: it passes two registers.
-    ahead_q <= due_o - now_i - 48'd2;
-    wait_o  <= ahead_q[47] ? '0 : |ahead_q[46:16] ? '1 : ahead_q[15:0];
-    if (settle_q != '0) settle_q <= settle_q - 2'd1;
+    ahead_q <= (head_valid ? due_o : horizon) - now_i - 48'd2;
+    far_q   <= far;
+    wait_o  <= far_q ? '1 : ahead_q[47] ? '0 : |ahead_q[46:16] ? '1 : ahead_q[15:0];
+    known_q <= {known_q[0], head_valid || none};
+    valid_q <= {valid_q[0], head_valid};
     if (next_i) begin
-      due_o    <= due_o + 48'(gap);
-      left_q   <= left_q - 32'd1;
-      settle_q <= 2'd2;
+      left_q  <= left_q - 32'd1;
+      known_q <= '0;
+      valid_q <= '0;
     end
     if (set_i) begin
-      due_o    <= first_i;
-      left_q   <= number_i;
-      settle_q <= 2'd2;
+      left_q  <= number_i;
+      known_q <= '0;
+      valid_q <= '0;
     end
     if (!rst_ni) begin
-      left_q   <= '0;
-      settle_q <= '0;
+      left_q  <= '0;
+      known_q <= '0;
+      valid_q <= '0;
     end
   end
 endmodule

@@ -441,7 +441,7 @@ impl Running {
 }
 
 /// Where an open loop's schedule ends. The plan counts the requests of the measured part; the schedule, all.
-fn limits(plan: &Plan, arrivals: &Arrivals) -> Result<Limits, ScheduleError> {
+pub(crate) fn limits(plan: &Plan, arrivals: &Arrivals) -> Result<Limits, ScheduleError> {
     let (warmup, origin) = (plan.stop.warmup, Instant::EPOCH);
     let end = plan.stop.duration.map(|time| time + warmup);
     let Some(requests) = plan.stop.requests.filter(|_| !warmup.is_zero()) else {

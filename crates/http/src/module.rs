@@ -9,6 +9,7 @@
 //! program of this world answers in no time, and the figures of such a run say nothing about it.
 
 mod drive;
+mod due;
 mod fit;
 
 pub(crate) use drive::Drive;
@@ -33,5 +34,7 @@ pub struct Module {
     pub each: bool,
     /// Between openings of connections, where no schedule says when they are.
     pub open_gap: Option<Picos>,
+    /// Due times that the module did not compute itself: so many were listed for it.
+    pub listed: Option<u64>,
     pub figures: Figures,
 }

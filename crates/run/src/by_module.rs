@@ -47,6 +47,12 @@ fn notes(module: &Module) -> Vec<String> {
         (count > 0).then(|| report::counted(count, what))
     };
     notes.push("the sessions of the simulated FPGA module made the load".to_owned());
+    if let Some(count) = module.listed {
+        notes.push(format!(
+            "the module was given a list of {}: it computes even rates, ramps, steps and stages alone",
+            report::counted(count, "due time")
+        ));
+    }
     if let Some(gap) = module.open_gap {
         notes.push(match module.each {
             true => format!("connections were opened at least {gap:#} apart (--ramp-connections)"),
@@ -94,6 +100,7 @@ mod tests {
             is_apart,
             each: false,
             open_gap: Some(units::Picos::from_micros(8)),
+            listed: None,
             figures: "opened 0".parse().expect("figures"),
         }
     }

@@ -30,6 +30,7 @@
 
 #include "Vsession_sim.h"
 #include "descriptors.hpp"
+#include "dues.hpp"
 #include "ethernet.hpp"
 #include "options.hpp"
 #include "reports.hpp"
@@ -64,7 +65,7 @@ struct Shown {
 
 class Simulation {
   public:
-    explicit Simulation(const Options& o) : o_(o), responder_(plan()) {
+    explicit Simulation(const Options& o) : o_(o), responder_(plan()), dues_(o) {
         if (o.has("tap")) {
             tap_ = std::make_unique<Tap>(o.text("tap", ""), o.text("tap_address", "198.18.0.1"));
             wire_.emplace(tap_->fd);
@@ -91,6 +92,7 @@ class Simulation {
         top_->rst_ni = 1;
         tick();
         write_templates();
+        write_pieces();
         top_->start_i = 1;
         tick();
         top_->start_i = 0;
@@ -152,7 +154,7 @@ class Simulation {
     void set_load() {
         const uint64_t peer_mac = tap_ ? tap_->mac : o_.number("peer_mac", 0x021800000001, 16);
         const std::string peer = o_.text("tap_address", "198.18.0.1");
-        const bool open = o_.has("whole");
+        const bool open = dues_.are_known();
         Packed p;
         p.put(o_.number("mac", 0x021800000002, 16), 48).put(address_of(o_.text("address", "198.18.0.2")), 32);
         p.put(port_, 16);
@@ -160,8 +162,7 @@ class Simulation {
         const size_t templates = std::max(o_.texts("path").size(), o_.texts("template").size());
         p.put(o_.number("sessions", 64), 14).put(std::max<size_t>(1, templates), 7);
         p.put(each_, 1).put(o_.number("fin", 0), 1).put(open, 1).put(departures_, 32);
-        p.put(o_.number("first", MostSessions + 1000), 48).put(o_.number("whole", 1000), 32);
-        p.put(o_.number("numerator", 0), 32).put(o_.number("denominator", 1), 32);
+        p.put(o_.number("first", MostSessions + 1000), 48).put(dues_.pieces(), 6);
         p.put(o_.number("open_gap", 1000), 32).put(o_.number("patience", 1000), 32);
         p.put(o_.number("open_patience", 5000), 32);
         p.put(o_.number("micro", 125), 8).put(o_.number("secret", 0x5eed1234), 32);
@@ -248,7 +249,23 @@ class Simulation {
         }
     }
 
+    void write_pieces() {
+        size_t place = 0;
+        for (uint32_t word : dues_.words()) {
+            top_->piece_write_i = 1;
+            top_->piece_place_i = static_cast<uint16_t>(place++);
+            top_->piece_word_i = word;
+            tick();
+        }
+        top_->piece_write_i = 0;
+    }
+
     void tick() {
+        // The host feeds listed due times as soon as there is room.
+        top_->due_valid_i = dues_.has_next();
+        if (top_->due_valid_i) top_->due_i = dues_.next();
+        const bool fed = top_->due_valid_i && top_->due_ready_o && top_->rst_ni;
+        if (fed) dues_.pass();
         top_->clk_i = 1;
         top_->eval();
         top_->clk_i = 0;
@@ -454,6 +471,7 @@ class Simulation {
 
     const Options& o_;
     Responder responder_;
+    Dues dues_;
     VerilatedContext context_;
     std::unique_ptr<Vsession_sim> top_;
     std::unique_ptr<Tap> tap_;

@@ -3,5 +3,6 @@
 mod by_module;
 mod command;
 mod loads;
+mod schedules;
 mod scripts;
 mod sessions;

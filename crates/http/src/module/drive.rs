@@ -1,5 +1,6 @@
 //! From what the simulation reports to events: each departure ends once, whatever becomes of the simulation.
 
+use super::due::Numbers;
 use super::{Fit, Module};
 use crate::notes::Notes;
 use port::fpga::sessions::{Figures, Report, Row, RowOutcome, SessionSim, TICK};
@@ -96,7 +97,7 @@ impl Patience {
         let openings = u64::from(load.sessions) * u64::from(load.open_gap);
         let times = fit
             .ticks_of_ms(u64::from(load.timeout_ms).max(if load.each { CLOSING_MS } else { 0 }) + SLACK_MS);
-        Self { most: load.gap.is_none().then_some(openings + times), last: load.first }
+        Self { most: load.due.is_none().then_some(openings + times), last: load.first }
     }
 
     fn again(&mut self, tick: u64) {
@@ -155,6 +156,8 @@ struct Books<R> {
     recorder: R,
     counters: EngineCounters,
     fit: Fit,
+    /// Of a closed loop, none.
+    numbers: Option<Numbers>,
     origin: Instant,
     ended: Ended,
     /// The last tick that is known to have come.
@@ -176,6 +179,8 @@ impl<R: Record> Books<R> {
             recorder,
             counters: EngineCounters::default(),
             fit: fit.clone(),
+            // A shape without due times was refused when it was fitted.
+            numbers: fit.dues.as_ref().and_then(|dues| dues.numbers().ok()),
             origin,
             ended: Ended { next: 0, ahead: BTreeSet::new() },
             tick: 0,
@@ -206,17 +211,29 @@ impl<R: Record> Books<R> {
     }
 
     fn row(&mut self, row: &Row) -> Result<(), String> {
-        let seq = match self.fit.load.gap {
-            Some(gap) => {
-                let due = row.due.checked_sub(self.fit.load.first).and_then(|due| gap.number(due));
-                due.ok_or_else(|| format!("it reported a departure at tick {}, when none was due", row.due))?
+        let seq = match &self.numbers {
+            Some(numbers) => {
+                let due = row.due.checked_sub(self.fit.load.first);
+                let all = u64::from(self.fit.load.departures);
+                let mut there = due.into_iter().flat_map(|due| numbers.at(due)).take_while(|seq| *seq < all);
+                let mut none = true;
+                // Of several in one tick, each is as good as the others.
+                let fresh = there.find(|seq| {
+                    none = false;
+                    self.ended.add(*seq)
+                });
+                fresh.ok_or_else(|| {
+                    let what = if none { "where none is due" } else { "once more than was due" };
+                    format!("it reported a departure at tick {}, {what}", row.due)
+                })?
             }
             // A closed loop's have no other number than the order in which they end.
-            None => self.ended.next,
+            None => {
+                let next = self.ended.next;
+                self.ended.add(next);
+                next
+            }
         };
-        if !self.ended.add(seq) {
-            return Err(format!("it reported departure {seq} twice"));
-        }
         self.tick = self.tick.max(row.due + u64::from(row.done));
         let judged = self.in_time(row);
         if self.fit.load.each {
@@ -226,7 +243,7 @@ impl<R: Record> Books<R> {
         if row.sent > 0 {
             self.own = row.sent;
         }
-        if self.fit.load.gap.is_none() && !self.fit.load.each {
+        if self.numbers.is_none() && !self.fit.load.each {
             self.free.insert(row.session, row.due + u64::from(row.done));
         }
         self.book(&event);
@@ -293,21 +310,21 @@ impl<R: Record> Books<R> {
     /// What has no outcome was cut off: all of a schedule that has passed, and of one that was stopped, what
     /// was due until then.
     fn wind_up(&mut self, is_whole: bool, figures: &Figures) {
-        if figures.is_empty() && self.fit.load.gap.is_none() {
+        if figures.is_empty() && self.numbers.is_none() {
             // A simulation that died does not tell.
             self.on_their_way = std::mem::take(&mut self.free).into_values().collect();
         }
         self.on_their_way.sort_unstable();
-        let (gap, first) = (self.fit.load.gap, self.fit.load.first);
+        let first = self.fit.load.first;
         let mut left = std::mem::take(&mut self.on_their_way).into_iter().peekable();
-        let cut: Vec<(Departure, u64)> = match gap {
-            Some(gap) => {
+        let cut: Vec<(Departure, u64)> = match &self.numbers {
+            Some(numbers) => {
                 let all = u64::from(self.fit.load.departures);
-                let due = (self.tick + 1).checked_sub(first).map_or(0, |ticks| gap.before(ticks));
+                let due = (self.tick + 1).checked_sub(first).map_or(0, |ticks| numbers.before(ticks));
                 let end = if is_whole { all } else { due.min(all) };
                 let missing: Vec<u64> = self.ended.missing(end).collect();
                 let cut = missing.into_iter().map(|seq| {
-                    let due = first + gap.due(seq);
+                    let due = first + numbers.due(seq);
                     while left.next_if(|sent| *sent < due).is_some() {}
                     let sent = left.next().unwrap_or(due + u64::from(self.own));
                     (Departure { seq, due: self.at(due) }, sent)

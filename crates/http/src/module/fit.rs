@@ -1,18 +1,20 @@
 //! Whether the module's sessions can carry a plan, and as what.
 
 use super::Module;
+use super::due::{Dues, MOST_LISTED, ticks};
 use crate::endpoint::Endpoints;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, limits};
 use crate::source::{Chooser, Patterned, Requests};
-use plan::{Body, HttpVersion, LineOrder, Load, Plan, RequestSource, Shape, Spin, ViaPath};
+use plan::{Arrivals, Body, HttpVersion, LineOrder, Load, Plan, RequestSource, Shape, Spin, ViaPath};
 use port::fpga::sessions::{
-    CLEARING, FIELD, Field, Gap, LONGEST_REQUEST, MOST_BYTES, MOST_REQUESTS, MOST_SESSIONS, Request,
+    CLEARING, Due, FIELD, Field, Gap, LONGEST_REQUEST, MOST_BYTES, MOST_REQUESTS, MOST_SESSIONS, Request,
     SessionLoad, SessionPort, TICK,
 };
+use schedule::{ScheduleError, Share};
 use session::Via;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
-use units::{Fraction, Picos, Priority};
+use units::{Fraction, Instant, Picos, Priority};
 
 /// Ticks between two openings, unless the plan says how fast: 125 000 connections a second.
 const OPEN_GAP: u64 = 1_000;
@@ -36,6 +38,8 @@ pub(crate) struct Fit {
     pub port: SessionPort,
     pub load: SessionLoad,
     pub about: Module,
+    /// Of a closed loop, none.
+    pub dues: Option<Dues>,
     /// The tick that is the run's origin.
     pub origin: u64,
 }
@@ -98,7 +102,7 @@ impl Fit {
                 port: if is_apart { another_port(sessions) } else { FIRST_PORT },
                 sessions,
                 each: !plan.connection.keep_alive,
-                gap: when.gap,
+                due: when.due.clone(),
                 departures: when.departures,
                 first: when.first,
                 open_gap: open_gap as u32,
@@ -116,11 +120,12 @@ impl Fit {
                 target,
                 is_apart,
                 each: load.each,
-                open_gap: (when.gap.is_none() || plan.connection.keep_alive)
+                open_gap: (when.dues.is_none() || plan.connection.keep_alive)
                     .then(|| TICK.saturating_mul(open_gap)),
+                listed: matches!(when.due, Some(Due::Listed(_))).then_some(when.departures.into()),
                 figures: Default::default(),
             };
-            Ok(Self { port: port.clone(), load, about, origin: when.origin })
+            Ok(Self { port: port.clone(), load, about, dues: when.dues, origin: when.origin })
         };
         fit().map_err(|(flag, why)| EngineError::Module { flag, why })
     }
@@ -129,23 +134,9 @@ impl Fit {
 /// What the module has no part for.
 fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
     let (request, connection, engine) = (&plan.request, &plan.connection, &plan.engine);
-    let open_shape = match &plan.load {
-        Load::Closed { .. } => None,
-        Load::Open { arrivals, .. } => Some(&arrivals.shape),
-    };
-    let shape = |is_it: fn(&Shape) -> bool| open_shape.is_some_and(is_it);
-    let jitter = matches!(&plan.load, Load::Open { arrivals, .. } if arrivals.jitter != Fraction::ZERO);
-    const EVEN: &str = "support only even gaps; give --rate";
+    let is_open = matches!(plan.load, Load::Open { .. });
     const ENGINE: &str = "run in the module, not on threads of this machine; leave it out";
     vec![
-        (shape(|shape| matches!(shape, Shape::Poisson(_))), "--poisson", EVEN),
-        (shape(|shape| matches!(shape, Shape::Ramp { .. })), "--ramp", EVEN),
-        (shape(|shape| matches!(shape, Shape::Step { .. })), "--step", EVEN),
-        (shape(|shape| matches!(shape, Shape::Stages(_))), "--stages", EVEN),
-        (shape(|shape| matches!(shape, Shape::Sine { .. })), "--sine", EVEN),
-        (shape(|shape| matches!(shape, Shape::Burst { .. })), "--burst", EVEN),
-        (shape(|shape| matches!(shape, Shape::At(_))), "--at", EVEN),
-        (jitter, "--jitter", "support only even gaps; leave it out"),
         (connection.via_path != ViaPath::Auto, "--via-path", "have their own path; leave it out"),
         (connection.share_address, "--share-address", "use addresses that no other host has; leave it out"),
         (!matches!(request.body, Body::None), "--body", "send no bodies; leave it out"),
@@ -174,7 +165,7 @@ fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
             "use a connection for all requests or for one; leave it out, or give --no-keep-alive",
         ),
         (
-            connection.ramp.is_some() && !connection.keep_alive && open_shape.is_some(),
+            connection.ramp.is_some() && !connection.keep_alive && is_open,
             "--ramp-connections",
             "open a connection when its request is due, with --no-keep-alive; leave it out",
         ),
@@ -234,7 +225,8 @@ fn open_gap(plan: &Plan) -> Result<u64, Refused> {
 
 /// When requests are due.
 struct When {
-    gap: Option<Gap>,
+    dues: Option<Dues>,
+    due: Option<Due>,
     departures: u32,
     first: u64,
     origin: u64,
@@ -244,8 +236,6 @@ struct When {
 impl When {
     fn of(plan: &Plan, first: u64) -> Result<Self, Refused> {
         let stop = &plan.stop;
-        let ticks = |time: Picos| time.as_picos() / TICK.as_picos();
-        let grace = ticks(stop.grace);
         let Load::Open { arrivals, .. } = &plan.load else {
             let Some(requests) = stop.requests.filter(|_| stop.duration.is_none()) else {
                 return Err((
@@ -261,31 +251,77 @@ impl When {
             }
             let departures = number(requests.get(), "--requests")?;
             // The last request may be due whenever a session becomes free: there is no end but the timeouts'.
-            return Ok(Self { gap: None, departures, first, origin: CLEARING, end: LAST_TICK });
+            return Ok(Self { dues: None, due: None, departures, first, origin: CLEARING, end: LAST_TICK });
         };
-        let Shape::Constant(rate) = arrivals.shape else {
-            return Err(("--rate", "have even gaps alone".to_owned()));
-        };
-        let (events, per) = rate.ratio();
-        let gap = Gap::of(u128::from(events) * u128::from(TICK.as_picos()), u128::from(per.as_picos()));
-        let gap = gap.ok_or_else(|| {
-            let why = format!(
-                "have gaps of 8 ns to 34 s, in a fraction of 32 bits, which {rate} is not; give another rate"
-            );
-            ("--rate", why)
-        })?;
-        let all = stop.duration.map(|time| rate.events_before(time + stop.warmup));
-        let counted = stop.requests.map(|count| count.get().saturating_add(rate.events_before(stop.warmup)));
-        let departures = all.into_iter().chain(counted).min().unwrap_or(0);
         let flag = if stop.duration.is_some() { "--duration" } else { "--requests" };
-        let departures = number(departures, flag)?;
-        let last = first.saturating_add(gap.due(u64::from(departures)));
-        let end = last.saturating_add(grace);
+        let dues = dues(plan, arrivals)?;
+        let departures = number(departures(plan, arrivals, &dues).map_err(wrong)?, flag)?;
+        let last = match &dues {
+            Dues::Even(gap) => gap.due(u64::from(departures)),
+            other => other.numbers().map_err(wrong)?.due(u64::from(departures) - 1).saturating_add(1),
+        };
+        let end = first.saturating_add(last).saturating_add(ticks(stop.grace));
         if end > LAST_TICK {
             return Err((flag, "count ticks in 48 bits, 13 days; give less".to_owned()));
         }
-        Ok(Self { gap: Some(gap), departures, first, origin: first, end })
+        let due = dues.due(first).ok_or_else(|| (shape_flag(&arrivals.shape), GAPS.to_owned()))?;
+        Ok(Self { dues: Some(dues), due: Some(due), departures, first, origin: first, end })
     }
+}
+
+const GAPS: &str = "have gaps of 8 ns to 34 s, in a fraction of 60 bits; give another rate";
+
+fn wrong(error: ScheduleError) -> Refused {
+    ("the load", format!("have no such due times: {error}"))
+}
+
+fn shape_flag(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Constant(_) => "--rate",
+        Shape::Poisson(_) => "--poisson",
+        Shape::Ramp { .. } => "--ramp",
+        Shape::Step { .. } => "--step",
+        Shape::Stages(_) => "--stages",
+        Shape::Sine { .. } => "--sine",
+        Shape::Burst { .. } => "--burst",
+        Shape::At(_) => "--at",
+    }
+}
+
+/// Computed by the module where its registers have the numbers for that, or listed.
+fn dues(plan: &Plan, arrivals: &Arrivals) -> Result<Dues, Refused> {
+    let flag = shape_flag(&arrivals.shape);
+    if let Shape::Constant(rate) = arrivals.shape
+        && arrivals.jitter == Fraction::ZERO
+    {
+        let (events, per) = rate.ratio();
+        let gap = Gap::of(u128::from(events) * u128::from(TICK.as_picos()), u128::from(per.as_picos()));
+        return gap.map(Dues::Even).ok_or_else(|| {
+            let why = format!(
+                "have gaps of 8 ns to 34 s, in a fraction of 32 bits, which {rate} is not; give another rate"
+            );
+            (flag, why)
+        });
+    }
+    if schedule::smallest_gap(&arrivals.shape).is_some_and(|gap| gap < TICK) {
+        return Err((flag, "have gaps of 8 ns and more; give a lower rate".to_owned()));
+    }
+    if let Some(shaped) = Dues::shaped(arrivals) {
+        return Ok(shaped);
+    }
+    let listed = limits(plan, arrivals).and_then(|limits| Dues::listed(arrivals, limits, plan.seed));
+    listed.map_err(wrong)?.ok_or_else(|| {
+        let why = format!("take a list of at most {MOST_LISTED} due times for this load; give --requests");
+        (flag, why)
+    })
+}
+
+fn departures(plan: &Plan, arrivals: &Arrivals, dues: &Dues) -> Result<u64, ScheduleError> {
+    if let Dues::Listed(list) = dues {
+        return Ok(list.len() as u64);
+    }
+    let all = limits(plan, arrivals)?;
+    Ok(schedule::share(arrivals, all, plan.seed, Instant::EPOCH, Share::WHOLE)?.skip_before(Instant::FAR))
 }
 
 fn number(departures: u64, flag: &'static str) -> Result<u32, Refused> {

@@ -8,8 +8,10 @@
 //!
 //! The program ends when the socket does. The tap belongs to it, and goes with it.
 
+mod due;
 mod lines;
 
+pub use due::{Due, Gap, MOST_MODULUS, MOST_PIECES, Piece};
 pub use lines::{Figures, Report, Row, RowOutcome};
 
 use super::SIMULATION;
@@ -65,51 +67,6 @@ pub struct Request {
     pub field: Option<(Field, usize)>,
 }
 
-/// Ticks between departures: whole + numerator / denominator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    pub whole: u32,
-    pub numerator: u32,
-    pub denominator: u32,
-}
-
-impl Gap {
-    /// The gap of so many events in so many ticks, exactly; `None` if it does not fit the registers or is below
-    /// one tick.
-    pub fn of(events: u128, ticks: u128) -> Option<Self> {
-        let mut common = (events, ticks);
-        while common.1 != 0 {
-            common = (common.1, common.0 % common.1);
-        }
-        let (events, ticks) = (events.checked_div(common.0)?, ticks / common.0);
-        Some(Self {
-            whole: u32::try_from(ticks / events).ok().filter(|whole| *whole > 0)?,
-            numerator: (ticks % events) as u32,
-            denominator: u32::try_from(events).ok()?,
-        })
-    }
-
-    /// Ticks from the first departure to the n-th: floor(n · gap).
-    pub fn due(self, n: u64) -> u64 {
-        (u128::from(n) * self.ticks() / u128::from(self.denominator)) as u64
-    }
-
-    /// The departure that is due so many ticks after the first, if one is.
-    pub fn number(self, due: u64) -> Option<u64> {
-        let n = (u128::from(due) * u128::from(self.denominator)).div_ceil(self.ticks()) as u64;
-        (self.due(n) == due).then_some(n)
-    }
-
-    /// How many are due less than so many ticks after the first.
-    pub fn before(self, end: u64) -> u64 {
-        (u128::from(end) * u128::from(self.denominator)).div_ceil(self.ticks()) as u64
-    }
-
-    fn ticks(self) -> u128 {
-        u128::from(self.whole) * u128::from(self.denominator) + u128::from(self.numerator)
-    }
-}
-
 /// What the sessions are to do. What does not fit the module's registers must not be in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLoad {
@@ -122,7 +79,7 @@ pub struct SessionLoad {
     /// A connection for each request, which the target closes.
     pub each: bool,
     /// Of a closed loop, none.
-    pub gap: Option<Gap>,
+    pub due: Option<Due>,
     pub departures: u32,
     /// The tick of the first departure.
     pub first: u64,
@@ -264,6 +221,13 @@ impl SessionPort {
             command.args(["--seed", &seed.to_string()]);
         }
         let process = Process::spawn(command, &program)?;
+        if let Some(Due::Listed(ticks)) = &load.due {
+            // One that has ended says why at its end.
+            match due::feed(&mut &host, ticks) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(system(error)),
+                _ => {}
+            }
+        }
         Ok(SessionSim { lines: Lines::of(host), process })
     }
 }
@@ -299,11 +263,7 @@ fn arguments(load: &SessionLoad) -> Vec<String> {
         ("secret", load.secret.to_string()),
         ("cycles", load.end.to_string()),
     ];
-    if let Some(gap) = load.gap {
-        all.push(("whole", gap.whole.to_string()));
-        all.push(("numerator", gap.numerator.to_string()));
-        all.push(("denominator", gap.denominator.to_string()));
-    }
+    all.extend(load.due.iter().flat_map(Due::arguments));
     for request in &load.requests {
         let (field, place) = match request.field {
             None => ("none", 0),
