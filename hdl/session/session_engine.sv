@@ -48,8 +48,17 @@ module session_engine
     output logic            result_valid_o,
     input  logic            result_ready_i,
     output result_t         result_o,
+    output logic            connected_valid_o,
+    output connected_t      connected_o,
     output counted_t        counted_o,
     output logic            round_o,     // of the sweep of timers
+    // Histograms. While they are read, nothing is counted in them (from the cycle behind the first of `hold_i` on).
+    input  logic            hold_i,
+    input  logic            read_i,
+    input  figure_e         read_figure_i,
+    input  logic [9:0]      read_bin_i,
+    output logic            read_valid_o,
+    output logic [31:0]     read_o,
     // The wire.
     output tick_t           now_o,
     input  logic            heard_valid_i,
@@ -333,6 +342,7 @@ module session_engine
   sending_t sending, other;
   logic departing_ready, other_room, other_valid, other_ready, started;
   assign sending.departure = source_q == Departure;
+  assign sending.opening   = source_q == Opening;
   assign sending.index     = index_q;
   assign sending.entry     = entry_q;
   assign sending.digits    = request_next.digits;
@@ -472,8 +482,26 @@ module session_engine
       .result_valid_o,
       .result_ready_i,
       .result_o,
+      .connected_valid_o,
+      .connected_o,
       .result_lost_o (counted_o.result_lost),
       .excess_o      (counted_o.excess)
+  );
+  session_histograms histograms (
+      .clk_i,
+      .rst_ni,
+      .each_i           (load_i.each),
+      .result_valid_i   (result_valid_o),
+      .result_i         (result_o),
+      .connected_valid_i(connected_valid_o),
+      .connected_i      (connected_o),
+      .hold_i,
+      .read_i,
+      .read_figure_i,
+      .read_bin_i,
+      .read_valid_o,
+      .read_o,
+      .uncounted_o      (counted_o.uncounted)
   );
 
   // Which event is next.

@@ -89,6 +89,7 @@ package session_engine_pkg;
   // A segment to send.
   typedef struct packed {
     logic            departure;
+    logic            opening;    // a SYN that is no departure
     index_t          index;
     template_entry_t entry;
     logic [31:0]     digits;
@@ -151,7 +152,22 @@ package session_engine_pkg;
     logic [27:0] size;
   } result_t;
 
+  // Times that are counted, each in a histogram.
+  typedef enum logic [1:0] {
+    Gross,      // from due to the last byte of the response
+    Net,        // from the first byte of the request on
+    Connect,    // from the SYN to its answer
+    FirstByte   // of the response, from the first byte of the request on, or from when its connection was there
+  } figure_e;
+
+  // A connection was made.
   typedef struct packed {
+    index_t      index;
+    logic [31:0] ticks;
+  } connected_t;
+
+  typedef struct packed {
+    logic uncounted;     // a time that came too soon behind another
     logic foreign;       // a frame that is not for us, or of another protocol
     logic stray;         // a segment for no session
     logic bad;           // FCS, checksum, or lengths that contradict each other

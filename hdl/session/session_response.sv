@@ -31,6 +31,8 @@ module session_response
     output logic       result_valid_o,
     input  logic       result_ready_i,
     output result_t    result_o,
+    output logic       connected_valid_o,
+    output connected_t connected_o,
     output logic       result_lost_o,
     output logic       excess_o
 );
@@ -39,7 +41,7 @@ module session_response
   typedef struct packed {
     logic        busy;       // a departure has no outcome yet
     logic        begun;      // text of the response has come
-    tick_t       due;
+    tick_t       due;        // without a departure: the start of the SYN
     logic [31:0] sent;
     logic [31:0] connected;
     logic [31:0] first;
@@ -143,9 +145,10 @@ module session_response
   end
 
   always_ff @(posedge clk_i) begin
-    result_valid_o <= 1'b0;
-    result_lost_o  <= 1'b0;
-    excess_o       <= 1'b0;
+    result_valid_o    <= 1'b0;
+    connected_valid_o <= 1'b0;
+    result_lost_o     <= 1'b0;
+    excess_o          <= 1'b0;
     if (ask_valid_o && ask_ready_i) ask_valid_o <= 1'b0;
     place_q  <= place;
     settle_q <= 1'b0;
@@ -184,7 +187,13 @@ module session_response
           r_q.reading.state <= Protocol;
         end
         if (told_q.sent && r_q.busy) r_q.sent <= since_due;
+        if (told_q.sent && !r_q.busy) r_q.due <= told_q.stamp;
         if (told_q.connected && r_q.busy) r_q.connected <= since_due;
+        if (told_q.connected) begin
+          connected_valid_o <= 1'b1;
+          connected_o.index <= told_q.index;
+          connected_o.ticks <= r_q.busy ? since_due - r_q.sent : since_due;
+        end
         if (told_q.text && told_q.data.len != '0 && r_q.busy && !r_q.begun) begin
           r_q.begun <= 1'b1;
           r_q.first <= since_due;
@@ -263,10 +272,11 @@ module session_response
     // What is written while records are cleared.
     if (!rst_ni || clear_i) r_q <= '0;
     if (!rst_ni) begin
-      state_q        <= Listen;
-      ask_valid_o    <= 1'b0;
-      result_valid_o <= 1'b0;
-      ring_free_o    <= '0;
+      state_q           <= Listen;
+      ask_valid_o       <= 1'b0;
+      result_valid_o    <= 1'b0;
+      connected_valid_o <= 1'b0;
+      ring_free_o       <= '0;
     end
   end
 endmodule

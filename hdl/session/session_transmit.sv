@@ -37,7 +37,7 @@ module session_transmit
     output logic        valid_o,
     input  logic        ready_i,
     output beat_t       beat_o,
-    // A departure's frame starts.
+    // A departure's frame starts, or that of an opening.
     output logic        started_o,
     output index_t      started_index_o,
     output logic        arp_o,
@@ -266,7 +266,7 @@ module session_transmit
   assign template_place_o = s_q.entry.start + 12'(preparing ? prepare_q : text_next);
   assign echo_place_o = text_next[7:0];
 
-  assign started_o = starts && (state_q == Start ? s_q.departure : chosen.departure)
+  assign started_o = starts && (state_q == Start ? s_q.departure || s_q.opening : chosen.departure || chosen.opening)
     && (state_q != Start || what_q == Tcp);
   assign started_index_o = state_q == Start ? s_q.index : chosen.index;
   assign arp_o = state_q == Start && ready_i && what_q == Arp;

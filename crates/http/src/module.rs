@@ -11,6 +11,7 @@
 mod drive;
 mod due;
 mod fit;
+mod histograms;
 
 pub(crate) use drive::Drive;
 pub(crate) use fit::Fit;

@@ -9,7 +9,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 packages='hdl/rtl/tare_pkg.sv hdl/session/tcp_spec_pkg.sv hdl/session/session_pkg.sv hdl/session/session_engine_pkg.sv hdl/session/session_read_pkg.sv'
 sources="$packages $(LC_ALL=C ls hdl/session/*.sv | grep -v _pkg.sv)"
-rtl='hdl/rtl/stream_fifo.sv hdl/rtl/mac_tx_gmii.sv hdl/rtl/mac_rx_gmii.sv'
+rtl='hdl/rtl/stream_fifo.sv hdl/rtl/histogram.sv hdl/rtl/mac_tx_gmii.sv hdl/rtl/mac_rx_gmii.sv'
 
 # build NAME TOP MAIN SOURCE...
 build() {

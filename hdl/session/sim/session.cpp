@@ -12,7 +12,8 @@
 // With --host_fd the lines go to a socket, too, and beside them
 //
 //   now TICK                 that time has come
-//   connected SESSION TICKS  from a SYN on the wire to its answer; with --each 1 the departures have that
+//   connected SESSION TICKS  from a SYN to its answer; with --each 1 the departures have that
+//   bin NAME BIN COUNT       at the end: of the module's histogram of that name, unless the count is 0
 //   way SESSION TICK         at the end: a request that left at TICK has no outcome
 //   end NAME VALUE...        the last line; without it, this process did not end by itself
 //
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,7 +48,11 @@ constexpr unsigned MostSessions = SESSIONS;
 const char* const Outcomes[] = {"done", "missed",    "status", "length",  "malformed",   "hole",
                                 "cut",  "timed_out", "reset",  "refused", "unreachable", "aborted"};
 const char* const Counted[] = {"delayed", "opened", "retransmitted", "excess", "result_lost", "echo",
-                               "arp",     "full",   "bad",           "stray",  "foreign"};
+                               "arp",     "full",   "bad",           "stray",  "foreign",     "uncounted"};
+constexpr size_t Counts = std::size(Counted);
+// In the module's order.
+const char* const Figures[] = {"gross", "net", "connect", "first_byte"};
+constexpr unsigned Bins = 1024;
 
 volatile std::sig_atomic_t signalled = 0;
 void heed(int signal) { signalled = signal; }
@@ -56,11 +62,17 @@ struct Shown {
     bool asks = false;       // a request has left that has no outcome
     bool opens = false;      // a SYN has left that has no answer
     bool is_open = false;    // it was answered, and neither a FIN of ours nor an RST has passed
-    uint64_t asked_at = 0, opened_at = 0;
+    uint64_t asked_at = 0;
     uint32_t first = 0;      // of its SYN
     uint32_t next = 0;       // behind what has left
     uint32_t bytes = 0;      // of the request
     uint32_t in_next = 0, in_bytes = 0;  // the same of the response
+};
+
+// Times in a bin of one of the module's histograms.
+struct Bin {
+    unsigned figure, bin;
+    uint32_t count;
 };
 
 class Simulation {
@@ -106,11 +118,14 @@ class Simulation {
             stopped = signalled != 0;
             if (!reports_.has_host() || cycles_ < told + HostCycles) continue;
             told = cycles_;
-            tell_time();
+            tell_time(top_->now_o);
             if (!reports_.pass_on() || reports_.is_over()) stopped = true;
         }
         reports_.close_file();
-        if (reports_.has_host()) tell_end();
+        // Cycles in which histograms are read are no part of the load.
+        const uint64_t end = top_->now_o;
+        read_histograms();
+        if (reports_.has_host()) tell_end(end);
         else report();
         return signalled ? 128 + signalled : 0;
     }
@@ -305,6 +320,9 @@ class Simulation {
             out_.clear();
         }
         if (top_->result_valid_o) result();
+        if (top_->connected_valid_o && !each_)
+            reports_.tell("connected " + std::to_string(top_->connected_index_o) + " " +
+                          std::to_string(top_->connected_ticks_o) + "\n");
         for (uint32_t set = top_->counted_o; set; set &= set - 1) counted_[__builtin_ctz(set)]++;
         if (top_->round_o) {
             if (last_round_) longest_round_ = std::max(longest_round_, cycles_ - last_round_);
@@ -346,7 +364,6 @@ class Simulation {
         const bool opens = segment.control & Syn, has_text = !segment.text.empty();
         if (opens && (!session->opens || session->first != segment.seq)) {
             session->opens = true;
-            session->opened_at = time_at(out_start_);
             session->first = segment.seq;
             session->next = segment.seq + 1;
             session->bytes = 0;
@@ -387,9 +404,6 @@ class Simulation {
         session->in_bytes = 0;
         if (!session->is_open) most_open_ = std::max(most_open_, ++open_);
         session->is_open = true;
-        if (each_ || !reports_.has_host()) return;
-        reports_.line("connected %ld %llu\n", static_cast<long>(session - shown_.data()),
-                      ull(top_->now_o - session->opened_at));
     }
 
     void look() {
@@ -428,15 +442,37 @@ class Simulation {
                       bytes, in_bytes);
     }
 
-    void tell_time() { reports_.tell("now " + std::to_string(top_->now_o) + "\n"); }
+    // What the module counted; nothing that comes meanwhile is.
+    void read_histograms() {
+        top_->hold_i = 1;
+        for (unsigned figure = 0; figure < std::size(Figures); figure++) {
+            for (unsigned bin = 0; bin < Bins; bin++) {
+                top_->read_i = 1;
+                top_->read_figure_i = static_cast<uint8_t>(figure);
+                top_->read_bin_i = static_cast<uint16_t>(bin);
+                for (unsigned i = 0; !top_->read_valid_o || i == 0; i++) {
+                    if (i == 64) throw std::runtime_error("a histogram does not answer");
+                    tick();
+                }
+                top_->read_i = 0;
+                if (top_->read_o) bins_.push_back({figure, bin, top_->read_o});
+                tick();
+            }
+        }
+    }
 
-    void tell_end() {
-        tell_time();
+    void tell_time(uint64_t tick) { reports_.tell("now " + std::to_string(tick) + "\n"); }
+
+    void tell_end(uint64_t now) {
+        tell_time(now);
         for (size_t index = 0; index < shown_.size(); index++)
             if (shown_[index].asks)
                 reports_.tell("way " + std::to_string(index) + " " + std::to_string(shown_[index].asked_at) + "\n");
+for (const Bin& one : bins_)
+            reports_.tell(std::string("bin ") + Figures[one.figure] + " " + std::to_string(one.bin) + " " +
+                          std::to_string(one.count) + "\n");
         std::string end = "end results " + std::to_string(given_);
-        for (size_t i = 0; i < 11; i++) end += std::string(" ") + Counted[i] + " " + std::to_string(counted_[i]);
+        for (size_t i = 0; i < Counts; i++) end += std::string(" ") + Counted[i] + " " + std::to_string(counted_[i]);
         end += " most_open " + std::to_string(most_open_) + " frames_out " + std::to_string(frames_out_) + " frames_in " + std::to_string(frames_in_);
         end += " frames_wrong " + std::to_string(wrong_ + broken_) + " frames_lost " + std::to_string(lost_);
         reports_.tell(end + "\n");
@@ -449,7 +485,7 @@ class Simulation {
         for (size_t i = 0; i < 12; i++)
             std::printf("%s\"%s\": %llu", i ? ", " : "", Outcomes[i], ull(outcomes_[i]));
         std::printf("}, \"counted\": {");
-        for (size_t i = 0; i < 11; i++)
+        for (size_t i = 0; i < Counts; i++)
             std::printf("%s\"%s\": %llu", i ? ", " : "", Counted[i], ull(counted_[i]));
         const double cycles_of_results = static_cast<double>(last_done_ - first_done_);
         const double per_s =
@@ -464,6 +500,9 @@ class Simulation {
                     ull(responder_.wrong_requests));
         std::printf("\"longest_round\": %llu, \"syns\": [", ull(longest_round_));
         for (size_t i = 0; i < syns_.size() && i < 64; i++) std::printf("%s%llu", i ? ", " : "", ull(syns_[i]));
+        std::printf("], \"bins\": [");
+        for (size_t i = 0; i < bins_.size(); i++)
+            std::printf("%s[\"%s\", %u, %u]", i ? ", " : "", Figures[bins_[i].figure], bins_[i].bin, bins_[i].count);
         std::printf("]}\n");
     }
 
@@ -478,6 +517,7 @@ class Simulation {
     std::optional<WireEnd> wire_;
     Reports reports_;
     std::vector<Shown> shown_;
+    std::vector<Bin> bins_;
     uint64_t delay_ = 0, port_ = 0, open_ = 0, most_open_ = 0;
     bool each_ = false;
     uint64_t cycles_ = 0, departures_ = 0, given_ = 0, outcomes_[16] = {}, counted_[32] = {};

@@ -36,7 +36,16 @@ module session_sim
     output logic [31:0] first_o,
     output logic [31:0] done_o,
     output logic [27:0] size_o,
-    output logic [10:0] counted_o,
+    output logic        connected_valid_o,
+    output logic [12:0] connected_index_o,
+    output logic [31:0] connected_ticks_o,
+    output logic [11:0] counted_o,
+    input  logic        hold_i,
+    input  logic        read_i,
+    input  logic [1:0]  read_figure_i,
+    input  logic [9:0]  read_bin_i,
+    output logic        read_valid_o,
+    output logic [31:0] read_o,
     output logic        round_o,
     output logic [47:0] now_o,
     // GMII.
@@ -52,6 +61,7 @@ module session_sim
   beat_t beat;
   logic [7:0] byte_;
   result_t result;
+  connected_t connected;
   template_entry_t entry;
 
   assign entry = '{
@@ -71,6 +81,8 @@ module session_sim
   assign first_o = result.first;
   assign done_o = result.done;
   assign size_o = result.size;
+  assign connected_index_o = connected.index;
+  assign connected_ticks_o = connected.ticks;
 
   session_engine #(
       .Sessions(Sessions)
@@ -94,8 +106,16 @@ module session_sim
       .result_valid_o,
       .result_ready_i(1'b1),
       .result_o      (result),
+      .connected_valid_o,
+      .connected_o   (connected),
       .counted_o,
       .round_o,
+      .hold_i,
+      .read_i,
+      .read_figure_i (figure_e'(read_figure_i)),
+      .read_bin_i,
+      .read_valid_o,
+      .read_o,
       .now_o         (now),
       .heard_valid_i (heard_valid),
       .heard_i       (heard),

@@ -2,6 +2,7 @@
 //! responder that keeps nothing, which holds every frame against its checksums.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use tare_system_tests::module::simulator;
 use tare_system_tests::nginx::Nginx;
@@ -280,6 +281,63 @@ fn a_closed_loop_asks_as_soon_as_a_session_is_free() {
         "{}",
         load.told
     );
+}
+
+/// hdl/rtl/histogram.sv: up to 31 the time itself; then the power of two, and the five bits below it.
+fn bin(ticks: u64) -> u64 {
+    match ticks.checked_ilog2() {
+        Some(power) if power >= 5 => 32 * u64::from(power - 4) + (ticks >> (power - 5)) % 32,
+        _ => ticks,
+    }
+}
+
+#[test]
+fn histograms_in_the_module_are_those_of_single_results() {
+    let _shared = beside_others();
+    for flags in [
+        "sessions=64 open_gap=500 departures=1500 whole=900 first=60000 drops=9 micro=1 patience=5000",
+        "sessions=16 departures=3000 answer_bytes=5000",
+        // The answer alone makes them differ: some are not done, and their times are in no histogram.
+        "sessions=64 departures=400 whole=2000 first=60000 cut=200 drops=3 micro=1 patience=5000",
+        "sessions=100 each=1 closes=1 departures=600 whole=3000 drops=7 micro=1 patience=5000 delay=777",
+    ] {
+        let load = Load::run(flags);
+        let each = flags.contains("each");
+        let mut expected: BTreeMap<(&str, u64), u64> = BTreeMap::new();
+        let mut add = |name, ticks| *expected.entry((name, bin(ticks))).or_default() += 1;
+        for one in &load.departures {
+            if each && one.connected > 0 {
+                add("connect", one.connected - one.sent);
+            }
+            if one.outcome == "done" {
+                add("gross", one.done);
+                add("net", one.done - one.sent);
+                add("first_byte", one.first - if each { one.connected } else { one.sent });
+            }
+        }
+        let found: BTreeMap<(&str, u64), u64> = load.told["bins"]
+            .as_array()
+            .expect("bins")
+            .iter()
+            .map(|one| ((one[0].as_str().expect("a name"), one[1].as_u64()), one[2].as_u64()))
+            .map(|((name, bin), count)| ((name, bin.expect("a bin")), count.expect("a count")))
+            .collect();
+        let of = |all: &BTreeMap<(&'static str, u64), u64>, name: &str| -> u64 {
+            all.iter().filter(|((one, _), _)| *one == name).map(|(_, count)| count).sum()
+        };
+        if each {
+            assert_eq!(found, expected, "{flags}");
+        } else {
+            // Connections are no part of a departure.
+            let connects: u64 = found.iter().filter(|((n, _), _)| *n == "connect").map(|(_, c)| c).sum();
+            assert_eq!(connects, load.counted("opened"), "{flags}");
+            let rest: BTreeMap<_, _> =
+                found.into_iter().filter(|((name, _), _)| *name != "connect").collect();
+            assert_eq!(rest, expected, "{flags}");
+        }
+        assert_eq!(of(&expected, "gross"), load.outcomes("done"), "{flags}");
+        assert_eq!(load.counted("uncounted"), 0, "{flags}");
+    }
 }
 
 #[test]

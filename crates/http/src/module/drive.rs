@@ -1,6 +1,7 @@
 //! From what the simulation reports to events: each departure ends once, whatever becomes of the simulation.
 
 use super::due::Numbers;
+use super::histograms::Histograms;
 use super::{Fit, Module};
 use crate::notes::Notes;
 use port::fpga::sessions::{Figures, Report, Row, RowOutcome, SessionSim, TICK};
@@ -23,6 +24,8 @@ pub(crate) struct Drive<R> {
     sim: SessionSim,
     control: Arc<Control>,
     books: Books<R>,
+    /// The module's histograms.
+    reported: Histograms,
     figures: Option<Figures>,
     patience: Patience,
 }
@@ -31,7 +34,7 @@ impl<R: Record> Drive<R> {
     /// `origin` is the tick of the plan's that has that name.
     pub fn new(fit: Fit, sim: SessionSim, control: Arc<Control>, origin: Instant, recorder: R) -> Self {
         let (books, patience) = (Books::new(&fit, origin, recorder), Patience::of(&fit));
-        Self { fit, sim, control, books, figures: None, patience }
+        Self { fit, sim, control, books, reported: Histograms::default(), figures: None, patience }
     }
 
     /// Runs to the end.
@@ -64,6 +67,7 @@ impl<R: Record> Drive<R> {
                     self.books.connected(session, ticks);
                 }
                 Ok(Some(Report::Way(tick))) => self.books.on_their_way.push(tick),
+                Ok(Some(Report::Bin(figure, bin, count))) => self.reported.bin(figure, bin, count),
                 Err(error) => {
                     wrong = Some(error.to_string());
                     break;
@@ -75,6 +79,11 @@ impl<R: Record> Drive<R> {
             let why =
                 wrong.or_else(|| last_line(&said)).unwrap_or_else(|| "it was killed, or died".to_owned());
             self.control.fail(format!("the simulation ended before the run: {why}"));
+        }
+        if self.figures.is_some()
+            && let Some(why) = self.books.contradiction(&self.reported)
+        {
+            self.control.fail(why);
         }
         let is_whole = self.figures.is_some() && !is_stopped;
         let figures = self.figures.unwrap_or_default();
@@ -171,6 +180,7 @@ struct Books<R> {
     bytes: (u64, u64),
     /// Requests without an outcome at the end: when they left.
     on_their_way: Vec<u64>,
+    histograms: Histograms,
 }
 
 impl<R: Record> Books<R> {
@@ -188,6 +198,7 @@ impl<R: Record> Books<R> {
             own: 0,
             bytes: (0, 0),
             on_their_way: Vec::new(),
+            histograms: Histograms::default(),
         }
     }
 
@@ -203,6 +214,7 @@ impl<R: Record> Books<R> {
 
     /// A connection that is no part of a departure.
     fn connected(&mut self, session: u32, took: u32) {
+        self.histograms.connected(took);
         self.recorder.phase(Phase::Connect, ticks(took.into()));
         self.recorder.phase(Phase::Ready, ticks(took.into()));
         self.free.remove(&session);
@@ -235,6 +247,7 @@ impl<R: Record> Books<R> {
             }
         };
         self.tick = self.tick.max(row.due + u64::from(row.done));
+        self.histograms.row(row, self.fit.load.each);
         let judged = self.in_time(row);
         if self.fit.load.each {
             self.connection_of(&judged);
@@ -280,6 +293,11 @@ impl<R: Record> Books<R> {
         if row.first > 0 {
             self.recorder.phase(Phase::FirstByte, ticks(row.first.saturating_sub(row.connected).into()));
         }
+    }
+
+    fn contradiction(&self, reported: &Histograms) -> Option<String> {
+        let is_all = !self.fit.load.each || self.on_their_way.is_empty();
+        self.histograms.contradiction(reported, is_all)
     }
 
     fn event_of(&self, row: &Row, seq: u64) -> Event {

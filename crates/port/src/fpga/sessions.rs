@@ -12,7 +12,7 @@ mod due;
 mod lines;
 
 pub use due::{Due, Gap, MOST_MODULUS, MOST_PIECES, Piece};
-pub use lines::{Figures, Report, Row, RowOutcome};
+pub use lines::{Figure, Figures, Report, Row, RowOutcome};
 
 use super::SIMULATION;
 use super::process::{self, Process, SESSIONS};

@@ -94,6 +94,42 @@ impl std::str::FromStr for Figures {
     }
 }
 
+/// What the module's histograms are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    /// Of what was done: from due to the last byte of the response.
+    Gross,
+    /// From the first byte of the request on.
+    Net,
+    /// From the SYN of a connection to its answer.
+    Connect,
+    /// From the first byte of the request, or from the connection that it had of its own, to the first byte.
+    FirstByte,
+}
+
+impl Figure {
+    pub const ALL: [Self; 4] = [Self::Gross, Self::Net, Self::Connect, Self::FirstByte];
+
+    /// As the simulation has it.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Gross => "gross",
+            Self::Net => "net",
+            Self::Connect => "connect",
+            Self::FirstByte => "first_byte",
+        }
+    }
+
+    /// The bin of a time in ticks (`hdl/rtl/histogram.sv`): up to 31 the time, then 32 for each power of two.
+    pub const fn bin(ticks: u32) -> u16 {
+        if ticks < 32 {
+            return ticks as u16;
+        }
+        let power = ticks.ilog2();
+        (32 * (power - 4) + (ticks >> (power - 5)) % 32) as u16
+    }
+}
+
 /// What is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
@@ -107,6 +143,8 @@ pub enum Report {
     },
     /// A request that left at that tick has no outcome. Of the end.
     Way(u64),
+    /// So many times are in a bin of the module's histogram, of those that have any. Of the end.
+    Bin(Figure, u16, u32),
     /// The last line.
     End(Figures),
     /// Nothing more comes. Without an end before it, the simulation died.
@@ -126,6 +164,12 @@ impl Report {
             }
             "connected" => {
                 Self::Connected { session: number()?.try_into().ok()?, ticks: number()?.try_into().ok()? }
+            }
+            "bin" => {
+                let figure =
+                    words.next().and_then(|word| Figure::ALL.into_iter().find(|one| one.key() == word))?;
+                let mut small = || words.next()?.parse::<u32>().ok();
+                Self::Bin(figure, small()?.try_into().ok()?, small()?)
             }
             "end" => Self::End(line.strip_prefix("end ")?.parse().ok()?),
             word => {

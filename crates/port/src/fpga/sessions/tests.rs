@@ -61,7 +61,9 @@ fn lines_become_reports_however_they_are_cut() {
     other.write_all(b"now 12\nstatus 3 404 70000000000 10 0 5").expect("room");
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Now(12)));
     assert_eq!(lines.next(soon).expect("nothing yet"), None);
-    other.write_all(b"00 620 7 81 70\nconnected 4 99\nway 5 77\nend results 9 opened 2\n").expect("room");
+    other
+        .write_all(b"00 620 7 81 70\nconnected 4 99\nway 5 77\nbin first_byte 40 3\nend results 9 opened 2\n")
+        .expect("room");
     let row = Row {
         outcome: RowOutcome::Status,
         session: 3,
@@ -78,10 +80,30 @@ fn lines_become_reports_however_they_are_cut() {
     assert_eq!(lines.next(soon).expect("a row"), Some(Report::Row(row)));
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Connected { session: 4, ticks: 99 }));
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Way(77)));
+    assert_eq!(lines.next(soon).expect("a report"), Some(Report::Bin(Figure::FirstByte, 40, 3)));
     let Some(Report::End(figures)) = lines.next(soon).expect("an end") else { panic!("no end") };
     assert_eq!((figures.of("results"), figures.of("opened"), figures.of("bad")), (9, 2, 0));
     other.write_all(b"hello 1\n").expect("room");
     assert!(lines.next(soon).unwrap_err().to_string().contains("'hello 1'"));
     drop(other);
     assert_eq!(lines.next(soon).expect("an end"), Some(Report::Gone));
+}
+
+#[test]
+fn bins_are_those_of_the_histogram_in_hardware() {
+    // hdl/rtl/histogram.sv: 0 to 31 the value; 64 to 127: 64 + (value - 64) / 2; from 2^31 on 864 + ….
+    for (ticks, bin) in [
+        (0, 0),
+        (31, 31),
+        (32, 32),
+        (63, 63),
+        (64, 64),
+        (65, 64),
+        (127, 95),
+        (128, 96),
+        (1 << 31, 864),
+        (u32::MAX, 895),
+    ] {
+        assert_eq!(Figure::bin(ticks), bin, "{ticks}");
+    }
 }
