@@ -290,8 +290,8 @@ fn trials(frames: &FrameConditions) -> Option<Criterion> {
         });
         let resets = (failed > 0).then(|| {
             format!(
-                "--reset-command failed in {failed} of {all} searches and trials, so those have no reset time: run the command \
-                 by itself to see why"
+                "--reset-command failed in {failed} of {all} searches and trials, or still ran at the end and was \
+                 killed, so those have no reset time: run the command by itself to see why"
             )
         });
         limited.into_iter().chain(resets).collect::<Vec<_>>().join("; ")

@@ -168,6 +168,8 @@ pub struct Reset {
     /// `hand`, or how the command ended.
     pub how: String,
     pub is_command: bool,
+    /// It failed, could not be started, or still ran at the end and was killed.
+    pub command_failed: bool,
     /// Since the sweep began.
     pub asked: Option<Picos>,
     pub outcome: Outcome,
@@ -183,26 +185,28 @@ pub struct Reset {
 impl Reset {
     /// B − A, where there was a reset.
     pub fn time(&self) -> Option<Picos> {
-        let is_known = self.outcome == Outcome::Back && self.judged.is_of_use();
+        let is_known = self.outcome == Outcome::Back && self.judged.is_of_use() && !self.command_failed;
         self.pause.filter(|_| is_known).map(Pause::length)
     }
 
-    /// Nothing came of the command: the device was not reset, and nothing is known of its resets.
-    pub fn is_of_a_failed_command(&self) -> bool {
-        self.outcome == Outcome::Failed
+    /// Whether its command failed or had to be killed: what the stream shows is then no reset that was asked
+    /// for, nor the lack of one.
+    pub const fn is_of_a_failed_command(&self) -> bool {
+        self.command_failed
     }
 
     fn words(&self) -> String {
         let least = self.order.least();
         match self.outcome {
             _ if !self.judged.is_of_use() => self.judged.words(),
+            Outcome::Failed => "the command failed, and the stream was not interrupted".to_owned(),
+            _ if self.command_failed => format!("void, because of its {}", self.how),
             Outcome::Back => "found".to_owned(),
             Outcome::Silent => "no frame arrived before the reset".to_owned(),
             Outcome::Untouched => {
                 format!("no interruption of {least:#} or more within {:#}", self.order.patience)
             }
             Outcome::NotBack => format!("no frames again within {:#}", self.order.patience),
-            Outcome::Failed => "the command failed, and the stream was not interrupted".to_owned(),
             Outcome::Unfinished => "the run was interrupted".to_owned(),
         }
     }

@@ -8,14 +8,18 @@ use super::super::reset::{Ask, Outcome, Reset, ResetOrder};
 use super::super::trial::{Judged, Void};
 use super::work::{Looks, Sweep, throughput};
 use crate::{JobControl, PacketError};
+use clock::Stopwatch;
 use plan::packets::sweep::ResetsPlan;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 use units::{Instant, Picos};
 
 /// The stream flows so long before a reset, and after it, unless trials are shorter.
+/// A command that still runs so long after the stream was watched is killed.
+const GRACE: Duration = Duration::from_secs(1);
 const BEFORE: Picos = Picos::from_secs(2);
 const AFTER: Picos = Picos::from_secs(10);
 
@@ -122,13 +126,18 @@ impl Sweep {
             row.judged = judged;
         }
         let (lost, lost_here) = made.trial.losses();
+        let is_command = command.is_some();
+        let (how, is_well) = command.map_or_else(|| ("hand".to_owned(), true), ByCommand::ended);
+        // Who interrupts the run ends the command as well.
+        let command_failed = !is_well && outcome != Outcome::Unfinished;
         Ok(Reset {
             size,
             load: order.load,
             order,
             name,
-            is_command: command.is_some(),
-            how: command.map_or_else(|| "hand".to_owned(), ByCommand::ended),
+            is_command,
+            how,
+            command_failed,
             asked: asked.map(|asked| asked.since(begun)),
             outcome,
             pause: pauses.into_iter().flatten().max_by_key(|pause| pause.ns),
@@ -170,7 +179,7 @@ struct ByCommand<'a> {
 
 enum State {
     Waiting,
-    Running { child: Child, since: Instant },
+    Running { child: Child, begun: Stopwatch },
     Ended { status: ExitStatus, after: Picos },
     NotStarted(String),
 }
@@ -180,9 +189,28 @@ impl<'a> ByCommand<'a> {
         Self { line, which, state: State::Waiting }
     }
 
-    /// How it ended, in words; one that still runs ends now.
-    fn ended(mut self) -> String {
-        match &mut self.state {
+    /// Looks whether it still does.
+    fn runs(&mut self) -> bool {
+        if let State::Running { child, begun } = &mut self.state
+            && let Ok(Some(status)) = child.try_wait()
+        {
+            self.state = State::Ended { status, after: Picos::from_secs_f64(begun.elapsed().as_secs_f64()) };
+        }
+        matches!(self.state, State::Running { .. })
+    }
+
+    /// How it ended, in words, and whether that was well; one that still runs a little later is killed.
+    fn ended(mut self) -> (String, bool) {
+        let over = Stopwatch::start();
+        while self.runs() && over.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let is_well = match &self.state {
+            State::Waiting => true,
+            State::Ended { status, .. } => status.success(),
+            State::Running { .. } | State::NotStarted(_) => false,
+        };
+        let how = match &mut self.state {
             State::Waiting => "command (not run)".to_owned(),
             State::Running { child, .. } => {
                 kill(child);
@@ -190,27 +218,24 @@ impl<'a> ByCommand<'a> {
             }
             State::Ended { status, after } => format!("command ({status} after {after:#})"),
             State::NotStarted(why) => format!("command (could not be started: {why})"),
-        }
+        };
+        (how, is_well)
     }
 }
 
 impl Ask for ByCommand<'_> {
-    fn begin(&mut self, now: Instant) {
+    fn begin(&mut self, _: Instant) {
         let mut shell = Command::new("sh");
         shell.env("TARE_RESET", &self.which).args(["-c", self.line]).stdin(Stdio::null()).process_group(0);
         shell.stdout(std::io::stderr()).stderr(Stdio::inherit());
         self.state = match shell.spawn() {
-            Ok(child) => State::Running { child, since: now },
+            Ok(child) => State::Running { child, begun: Stopwatch::start() },
             Err(error) => State::NotStarted(error.to_string()),
         };
     }
 
-    fn has_failed(&mut self, now: Instant) -> bool {
-        if let State::Running { child, since } = &mut self.state
-            && let Ok(Some(status)) = child.try_wait()
-        {
-            self.state = State::Ended { status, after: now.since(*since) };
-        }
+    fn has_failed(&mut self, _: Instant) -> bool {
+        self.runs();
         match &self.state {
             State::Ended { status, .. } => !status.success(),
             State::NotStarted(_) => true,

@@ -119,6 +119,7 @@ fn reset(outcome: Outcome, pause_ms: u64, judged: Judged) -> Reset {
         name: None,
         how: "hand".to_owned(),
         is_command: false,
+        command_failed: false,
         asked: Some(Picos::from_millis(100)),
         outcome,
         pause: Some(Pause { ns: pause_ms * 1_000_000, unsure_ns: 0, lost: pause_ms }),
@@ -144,6 +145,19 @@ fn a_reset_is_called_what_the_user_calls_it() {
     let power = Reset { name: Some("power".to_owned()), ..reset(Outcome::Back, 601, Judged::Counts) };
     assert_eq!(power.statement(3), "reset 3 (power, by hand): no frames for 601 ms");
     assert_eq!(resets(&[power]).unwrap().rows[0][1], Cell::Words("power".to_owned()));
+}
+
+#[test]
+fn a_command_that_failed_or_was_killed_voids_the_reset_that_was_seen() {
+    for outcome in [Outcome::Back, Outcome::Untouched, Outcome::NotBack] {
+        let how = "command (exit status: 1 after 2.00 s)".to_owned();
+        let failed =
+            Reset { is_command: true, command_failed: true, how, ..reset(outcome, 601, Judged::Counts) };
+        assert!(failed.is_of_a_failed_command());
+        assert_eq!(failed.time(), None, "{outcome:?}");
+        let said = "reset 1 (by command): void, because of its command (exit status: 1 after 2.00 s)";
+        assert_eq!(failed.statement(1), said, "{outcome:?}");
+    }
 }
 
 #[test]
