@@ -1,6 +1,6 @@
 //! Child processes that do not outlive us.
 
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -16,6 +16,14 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
     };
     // SAFETY: between fork and exec it makes two system calls, and neither allocates nor locks.
     unsafe { command.pre_exec(ask) }
+}
+
+/// Has what the child starts stay below it, also where whoever started it there has ended
+/// (PR_SET_CHILD_SUBREAPER): as long as the child lives.
+pub fn keep_descendants(command: &mut Command) -> &mut Command {
+    let adopt = || Ok(set_child_subreaper(Some(getpid()))?);
+    // SAFETY: between fork and exec it makes two system calls, and neither allocates nor locks.
+    unsafe { command.pre_exec(adopt) }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 mod arrived;
 mod command;
+mod descendants;
 mod said;
 
 pub use arrived::{Arrived, judge};
@@ -19,6 +20,7 @@ use crate::run::Traffic;
 use crate::sender::{Pace, Schedule, Step};
 use crate::stage::Stage;
 use clock::Stopwatch;
+use descendants::{Descendants, MARK};
 use rustix::process::{Pid, Signal, kill_process_group};
 use said::Said;
 use std::os::unix::process::CommandExt;
@@ -144,6 +146,7 @@ fn wait_until(at: u64, stop: &AtomicBool) -> bool {
 struct Running {
     child: Child,
     guard: Guard,
+    descendants: Descendants,
     begun: Stopwatch,
     /// When it ended by itself.
     ended: Option<(Duration, ExitStatus)>,
@@ -156,13 +159,21 @@ impl Running {
         let (said, pipe) = Said::listen().map_err(failed)?;
         let mut command = Command::new("sh");
         command.args(["-c", words]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-        command.stderr(pipe);
+        let mark = Descendants::new_mark();
+        os::child::keep_descendants(command.stderr(pipe).env(MARK, &mark));
         let mut child = command.spawn().map_err(failed)?;
-        let guard = Guard::of(&child).inspect_err(|_| {
+        let guard = Guard::of(&child, &mark).inspect_err(|_| {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.wait();
         });
-        Ok(Self { guard: guard.map_err(failed)?, child, begun: Stopwatch::start(), ended: None, said })
+        Ok(Self {
+            guard: guard.map_err(failed)?,
+            descendants: Descendants::new(mark),
+            child,
+            begun: Stopwatch::start(),
+            ended: None,
+            said,
+        })
     }
 
     /// Waits, and looks whether it still runs; false if it does not, or if it was stopped.
@@ -204,7 +215,9 @@ impl Running {
         }
     }
 
-    fn kill(&self, signal: Signal) {
+    fn kill(&mut self, signal: Signal) {
+        // First those that are not in its group: without it, some are not known by their parents.
+        self.descendants.signal(self.child.id(), signal);
         // Its group may be gone.
         let _ = kill_process_group(Pid::from_child(&self.child), signal);
     }
@@ -219,7 +232,9 @@ impl Drop for Running {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+        self.descendants.end(self.child.id());
         self.kill(Signal::KILL);
+        self.descendants.end(self.child.id());
         self.guard.end();
         let _ = self.child.wait();
     }
@@ -230,10 +245,13 @@ impl Drop for Running {
 struct Guard(Child);
 
 impl Guard {
-    fn of(child: &Child) -> std::io::Result<Self> {
-        const SCRIPT: &str = "read -r _; kill -INT \"-$1\"; sleep 0.5; kill -KILL \"-$1\"";
+    fn of(child: &Child, mark: &str) -> std::io::Result<Self> {
+        // Those with the mark may be in other groups.
+        const SCRIPT: &str = "read -r _; kill -INT \"-$1\"; sleep 0.5; kill -KILL \"-$1\"; \
+             for at in $(grep -lsaxzF -e \"$2\" /proc/[0-9]*/environ); do \
+             at=${at#/proc/}; kill -KILL \"${at%/environ}\"; done";
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh", &child.id().to_string()]);
+        command.args(["-c", SCRIPT, "sh", &child.id().to_string(), &format!("{MARK}={mark}")]);
         // Not of this process's group either: Ctrl-C is for those who can tell what it means.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command.spawn().map(Self)
@@ -303,5 +321,30 @@ mod tests {
         // It ends once nobody has it any more: a process that has ended may wait to be noticed for long.
         assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
         assert!(started.begun.elapsed() < Duration::from_secs(50), "nobody is left in it");
+    }
+
+    #[test]
+    fn what_has_its_own_group_or_session_or_lost_its_parents_ends_as_well() {
+        let scratch = tempfile::tempdir().unwrap();
+        let pipe = scratch.path().join("held");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for words in [
+            "timeout 60 sleep 60",
+            "setsid sleep 60 & sleep 60",
+            "timeout 60 sh -c 'setsid sleep 60 & setsid sleep 60 & exit 0'; sleep 60",
+            "(setsid env -i sleep 60 & exit 0); sleep 60",
+            // They are left when the command itself has ended.
+            "setsid sleep 60 & exit 0",
+        ] {
+            let mut started = Running::start(&format!("exec 3>'{}'; {words}", pipe.display())).unwrap();
+            let mut held = std::fs::File::open(&pipe).unwrap();
+            started.wait_until(clock::monotonic_ns() + 300_000_000, &AtomicBool::new(false));
+            let ending = Stopwatch::start();
+            let _ = started.end((Duration::ZERO, Duration::ZERO));
+            drop(started);
+            // It ends once nobody has it any more.
+            assert_eq!(held.read_to_end(&mut Vec::new()).unwrap(), 0);
+            assert!(ending.elapsed() < Duration::from_secs(20), "{words}");
+        }
     }
 }
