@@ -10,6 +10,10 @@ pub enum Page {}
 
 #[cfg(not(feature = "page"))]
 impl Page {
+    pub fn check(_: Address, _: Option<&Token>) -> Result<(), LiveError> {
+        Err(LiveError::NoPage)
+    }
+
     pub fn start(_: Address, _: Option<Token>, _: &[u32]) -> Result<Self, LiveError> {
         Err(LiveError::NoPage)
     }

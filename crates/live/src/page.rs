@@ -38,14 +38,26 @@ pub struct Page {
     thread: Option<JoinHandle<()>>,
 }
 
+fn listen(address: Address, token: Option<&Token>) -> Result<std::net::TcpListener, LiveError> {
+    match token {
+        None if !address.is_loopback() => Err(LiveError::Open { address: address.wanted() }),
+        _ => address.listen(),
+    }
+}
+
 impl Page {
+    /// Whether [`Self::start`] could: its address is taken for a moment.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(address: Address, token: Option<&Token>) -> Result<(), LiveError> {
+        listen(address, token).map(drop)
+    }
+
     /// Serves a page that says nothing yet. `cpus` are left to the engine. Refuses an address that others can
     /// reach, unless there is a token.
     pub fn start(address: Address, token: Option<Token>, cpus: &[u32]) -> Result<Self, LiveError> {
-        if !address.is_loopback() && token.is_none() {
-            return Err(LiveError::Open { address: address.wanted() });
-        }
-        let listener = address.listen()?;
+        let listener = listen(address, token.as_ref())?;
         let bound = listener.local_addr().map_err(LiveError::Thread)?;
         listener.set_nonblocking(true).map_err(LiveError::Thread)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();

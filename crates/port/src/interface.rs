@@ -224,6 +224,22 @@ impl Interface {
         Some(occupant(&self.name, number, is_native, bpf::program_name(number), bpf::link_holder(number)))
     }
 
+    /// Whether an XDP program could be attached: ports of this process share one.
+    ///
+    /// # Errors
+    /// Somebody else has one here.
+    pub fn check_unoccupied(&self) -> Result<(), PortError> {
+        let Some((number, is_native)) = self.netlink.xdp_program(self.index).ok().flatten() else {
+            return Ok(());
+        };
+        let holder = bpf::link_holder(number);
+        if holder.as_ref().is_some_and(|holder| holder.process == std::process::id()) {
+            return Ok(());
+        }
+        let why = occupant(&self.name, number, is_native, bpf::program_name(number), holder);
+        Err(PortError::Unavailable { what: format!("XDP at '{}'", self.name), why })
+    }
+
     /// What it is asked through: a socket in its namespace.
     pub fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
         self.netlink.fd()

@@ -7,6 +7,8 @@ use crate::run_sinks;
 use crate::status::{Failure, complain, said_once};
 use crate::terminal::print_all;
 use anyhow::anyhow;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -29,7 +31,8 @@ enum Paper {
     File {
         flag: &'static str,
         path: PathBuf,
-        file: File,
+        /// `None` if it was only looked whether it can be opened.
+        file: Option<File>,
     },
     /// In the run folder, which must be empty when the run begins.
     InRunFolder {
@@ -41,9 +44,21 @@ enum Paper {
 impl Papers {
     /// Opens the files. Nothing is sent if one cannot be.
     pub fn open(options: &Options) -> Result<Self, Failure> {
+        Self::with(options, create)
+    }
+
+    /// Whether [`Self::open`] could, without creating or emptying a file.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(options: &Options) -> Result<(), Failure> {
+        Self::with(options, look).map(drop)
+    }
+
+    fn with(options: &Options, file: fn(&Path) -> io::Result<Option<File>>) -> Result<Self, Failure> {
         let folder = options.out.as_deref().filter(|_| options.save);
         let open = |flag, path: &Option<PathBuf>| {
-            path.as_deref().map(|path| Paper::open(flag, path, folder)).transpose()
+            path.as_deref().map(|path| Paper::open(flag, path, folder, file)).transpose()
         };
         let papers = Self {
             junit: open("--junit", &options.junit)?,
@@ -92,16 +107,19 @@ fn twice(path: &Path) -> Failure {
 }
 
 impl Paper {
-    fn open(flag: &'static str, path: &Path, run_folder: Option<&Path>) -> Result<Self, Failure> {
+    fn open(
+        flag: &'static str,
+        path: &Path,
+        run_folder: Option<&Path>,
+        file: fn(&Path) -> io::Result<Option<File>>,
+    ) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
         if run_folder.is_some_and(|folder| path.starts_with(folder)) {
             return Ok(Self::InRunFolder { flag, path: path.to_owned() });
         }
-        let adds = std::env::var_os(STEP_SUMMARY).is_some_and(|summary| path == Path::new(&summary));
-        let file = OpenOptions::new().create(true).write(true).append(adds).truncate(!adds).open(path);
-        let file = file.map_err(|error| {
+        let file = file(path).map_err(|error| {
             let path = path.display();
             Failure::wrong(anyhow!("{flag}: {path}: {error}; expected a writable file, or -"))
         })?;
@@ -114,19 +132,28 @@ impl Paper {
 
     /// Whether both would be written into one file: devices take both.
     fn is_same_file(&self, other: &Self) -> bool {
-        let (file, other) = match (self, other) {
-            (Self::File { file, .. }, Self::File { file: other, .. }) => (file, other),
+        let (one, other) = match (self, other) {
+            (Self::File { path, file, .. }, Self::File { path: other, file: second, .. }) => {
+                match (file, second) {
+                    (Some(file), Some(second)) => (file.metadata(), second.metadata()),
+                    // One that is not there yet is known by its name.
+                    _ if path == other => return true,
+                    _ => (fs::metadata(path), fs::metadata(other)),
+                }
+            }
             (Self::InRunFolder { path, .. }, Self::InRunFolder { path: other, .. }) => return path == other,
             _ => return false,
         };
-        let (Ok(one), Ok(other)) = (file.metadata(), other.metadata()) else { return false };
+        let (Ok(one), Ok(other)) = (one, other) else { return false };
         one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino())
     }
 
     fn write(self, text: &str) -> Result<(), Failure> {
         let (flag, path, written) = match self {
             Self::Stdout => return print_all(text),
-            Self::File { flag, path, mut file } => (flag, path, file.write_all(text.as_bytes())),
+            Self::File { flag, path, file } => {
+                (flag, path, file.map_or(Ok(()), |mut file| file.write_all(text.as_bytes())))
+            }
             Self::InRunFolder { flag, path } => {
                 let written = write_new(&path, text);
                 (flag, path, written)
@@ -136,10 +163,55 @@ impl Paper {
     }
 }
 
+fn create(path: &Path) -> io::Result<Option<File>> {
+    let adds = std::env::var_os(STEP_SUMMARY).is_some_and(|summary| path == Path::new(&summary));
+    OpenOptions::new().create(true).write(true).append(adds).truncate(!adds).open(path).map(Some)
+}
+
+fn look(path: &Path) -> io::Result<Option<File>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(Errno::ISDIR.into()),
+        Ok(_) => access(path, Access::WRITE_OK)?,
+        Err(_) => access(folder, Access::WRITE_OK | Access::EXEC_OK)?,
+    }
+    Ok(None)
+}
+
 /// Never in the place of one of the run's own files.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     OpenOptions::new().create_new(true).write(true).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_says_what_the_run_would_and_makes_and_empties_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |junit: PathBuf, markdown: Option<PathBuf>| {
+            let options = Options { junit: Some(junit), markdown, ..Options::default() };
+            let words = |failure: Failure| failure.into_error().to_string();
+            (Papers::check(&options).map_err(words), options)
+        };
+        let (new, old) = (folder.path().join("new"), folder.path().join("old"));
+        fs::write(&old, "kept").unwrap();
+        assert_eq!(said(new.clone(), Some(old.clone())).0, Ok(()));
+        assert!(!new.exists() && fs::read(&old).unwrap() == b"kept");
+        for (junit, markdown) in [
+            ("/nowhere/report".into(), None),
+            (folder.path().to_owned(), None),
+            (new.clone(), Some(new)),
+            (old.clone(), Some(old)),
+        ] {
+            let (checked, options) = said(junit, markdown);
+            let run = Papers::open(&options).map(drop).map_err(|failure| failure.into_error().to_string());
+            assert_eq!(checked, run);
+            assert!(checked.is_err());
+        }
+    }
 }

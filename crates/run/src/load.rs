@@ -22,6 +22,7 @@ use clock::HostClock;
 use measure::{ExitStatus, RunTotals};
 use plan::{Note, Plan};
 use prepare::Prepared;
+pub use prepare::in_outs_words;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

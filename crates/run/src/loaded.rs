@@ -1,11 +1,13 @@
 //! A plan file of any kind, read.
 
+use crate::ci_reports::Papers;
 use crate::frames::{self, Ready};
 use crate::http_engine;
 use crate::load::{self, Finished};
 use crate::options::Options;
 use crate::run_sinks;
 use crate::status::{Failure, Status};
+use crate::watching::Watching;
 use plan::packets::command_of;
 use plan::{LimitsFile, Note, Plan, PlanFile};
 
@@ -49,9 +51,11 @@ impl Loaded {
     /// What the run would say, and end with exit status 2.
     pub fn check(&self, options: &Options) -> Result<(), Failure> {
         run_sinks::places(options)?;
+        Papers::check(options)?;
         if let Some(out) = options.out.as_deref().filter(|_| options.save) {
-            store::check_folder(out).map_err(Failure::wrong)?;
+            store::check_folder(out).map_err(load::in_outs_words)?;
         }
+        Watching::check(&options.live)?;
         match self {
             Self::Http(plan, _) => http_engine::check((**plan).clone()),
             Self::Frames(ready) => ready.check(),

@@ -24,6 +24,13 @@ const MOST_WAITING: i32 = 5;
 /// So many changes of the rate are told one by one.
 const TOLD: usize = 8;
 
+fn read(asked: &Live) -> Result<(Picos, Option<Token>), Failure> {
+    let linger = asked.linger.as_deref().map_or(Ok(Picos::ZERO), Picos::from_str);
+    let linger = linger.map_err(|error| Failure::wrong(anyhow::anyhow!("--live-linger: {error}")))?;
+    let token = asked.token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
+    Ok((linger, token))
+}
+
 /// See the module.
 pub struct Watching {
     page: Option<Page>,
@@ -39,9 +46,7 @@ pub struct Watching {
 impl Watching {
     /// Begins to serve. Nothing was sent yet: what is wrong is refused.
     pub fn start(asked: &Live, cpus: &[u32]) -> Result<Self, Failure> {
-        let linger = asked.linger.as_deref().map_or(Ok(Picos::ZERO), Picos::from_str);
-        let linger = linger.map_err(|error| Failure::wrong(anyhow::anyhow!("--live-linger: {error}")))?;
-        let token = asked.token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
+        let (linger, token) = read(asked)?;
         let page = asked.address.as_deref().map(|typed| {
             let address: Address = typed.parse()?;
             // Its pictures are large, and each is gone after a second.
@@ -54,6 +59,17 @@ impl Watching {
             complain(&format!("live: {}", page.url()));
         }
         Ok(Self { page, linger, view: None, rate: None, waiting: Cell::new(0), signals: Signals::default() })
+    }
+
+    /// Whether [`Self::start`] could, without serving anything.
+    ///
+    /// # Errors
+    /// What it would say.
+    pub fn check(asked: &Live) -> Result<(), Failure> {
+        let (_, token) = read(asked)?;
+        let address = asked.address.as_deref().map(str::parse::<Address>).transpose();
+        let address = address.map_err(Failure::wrong)?;
+        address.map_or(Ok(()), |address| Page::check(address, token.as_ref())).map_err(Failure::wrong)
     }
 
     /// Fills the terminal with a view of the run, if there is one that it can fill.

@@ -28,6 +28,8 @@ use crate::series::BoundedIntervals;
 use crate::sink::{Sink, take_intervals};
 use crate::wall;
 use measure::IntervalRow;
+use rustix::fs::{Access, PROC_SUPER_MAGIC, access, statfs};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -246,8 +248,18 @@ impl Sink for RunFolder {
 pub fn check_folder(path: &Path) -> Result<(), StoreError> {
     match path.ancestors().find(|above| above.exists()) {
         Some(above) if above != path && !above.is_dir() => Err(StoreError::NotAFolder(above.to_owned())),
-        _ => check_empty(path),
+        above => check_empty(path).and_then(|()| check_access(path, above)),
     }
+}
+
+/// Folders and files are made in the nearest one that is there.
+fn check_access(path: &Path, above: Option<&Path>) -> Result<(), StoreError> {
+    let here = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let create = |why| StoreError::Create { path: path.to_owned(), why };
+    access(here, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| create(error.into()))?;
+    // There nobody can make anything, whatever its permissions say.
+    let is_proc = statfs(here).is_ok_and(|found| found.f_type as i64 == i64::from(PROC_SUPER_MAGIC));
+    if is_proc { Err(create(Errno::NOENT.into())) } else { Ok(()) }
 }
 
 fn check_empty(path: &Path) -> Result<(), StoreError> {

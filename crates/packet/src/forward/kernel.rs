@@ -264,8 +264,11 @@ impl KernelForward {
     /// # Errors
     /// An interface that is not there, or rules that cannot be compiled.
     pub fn check(inward: &str, outward: &str, setup: &ForwardSetup) -> Result<(), PacketError> {
-        Interface::find(inward)?;
-        Interface::find(outward)?;
+        let (near, far) = (Interface::find(inward)?, Interface::find(outward)?);
+        near.check_unoccupied()?;
+        if setup.back != Back::Nothing {
+            far.check_unoccupied()?;
+        }
         setup.rules.as_ref().map_or(Ok(()), |source| compiled(source).map(drop))
     }
 

@@ -43,6 +43,9 @@ enum Mode {
 /// See [`crate::check`].
 pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
     let (_, interface) = usable(address, wish)?;
+    if wish.direction.receives() {
+        interface.check_unoccupied()?;
+    }
     Ok(known(address, &interface, wish))
 }
 

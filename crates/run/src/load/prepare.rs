@@ -147,7 +147,7 @@ fn sink(options: &Options, engine: &str, started: SystemTime) -> Result<Box<dyn 
 }
 
 /// A folder that was asked for and cannot be had: without it the run would be for nothing.
-fn in_outs_words(error: StoreError) -> Failure {
+pub fn in_outs_words(error: StoreError) -> Failure {
     match error.is_users() {
         true => Failure::wrong(error),
         false => Failure::wrong(anyhow::anyhow!("--out: {error}; expected a writable folder")),
