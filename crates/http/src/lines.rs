@@ -119,6 +119,10 @@ impl LineFile {
 
     fn open_with(path: &Path, order: LineOrder, seed: u64, indexed_up_to: u64) -> Result<Self, LinesError> {
         let failed = |source| LinesError::Open { path: path.to_owned(), source };
+        // A pipe would be opened only when someone writes to it, so look first.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(LinesError::NotAFile { path: path.to_owned() });
+        }
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {

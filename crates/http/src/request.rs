@@ -107,7 +107,7 @@ impl Writer {
             plan::Body::Inline(text) => PlanBody::Text(compile(text)?),
             plan::Body::File(path) => {
                 let failed = |error| RequestError::Body { path: path.clone(), error };
-                body_of_file(std::fs::read(path).map_err(failed)?, request.templates, files)
+                body_of_file(os::input::read(path).map_err(failed)?, request.templates, files)
             }
             plan::Body::Streamed(_) => PlanBody::Streamed,
         };

@@ -239,22 +239,28 @@ fn roots(ca: Option<&Path>, given: &[CertificateDer<'static>]) -> Result<rustls:
 const CERTIFICATE: &str = "one or more certificates";
 
 fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let text = text_of(path).map_err(|problem| file_error(flag, path, problem, CERTIFICATE))?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match all {
         Ok(all) if all.is_empty() => {
             Err(file_error(flag, path, "has no certificate".to_owned(), CERTIFICATE))
         }
         Ok(all) => Ok(all),
-        Err(error) => Err(file_error(flag, path, pem_problem(path, &error, "certificate"), CERTIFICATE)),
+        Err(error) => Err(file_error(flag, path, pem_problem(&error, "certificate"), CERTIFICATE)),
     }
 }
 
-fn pem_problem(path: &Path, error: &pem::Error, wanted: &str) -> String {
-    match (std::fs::metadata(path), error) {
-        (Err(io), _) => io.to_string(),
-        (Ok(meta), _) if meta.is_dir() => "is a folder".to_owned(),
-        (Ok(_), pem::Error::NoItemsFound) => format!("has no {wanted}"),
-        (Ok(_), error) => format!("is not readable as PEM ({error})"),
+fn text_of(path: &Path) -> Result<Vec<u8>, String> {
+    os::input::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::IsADirectory => "is a folder".to_owned(),
+        _ => error.to_string(),
+    })
+}
+
+fn pem_problem(error: &pem::Error, wanted: &str) -> String {
+    match error {
+        pem::Error::NoItemsFound => format!("has no {wanted}"),
+        error => format!("is not readable as PEM ({error})"),
     }
 }
 
@@ -268,9 +274,10 @@ fn client_identity(
 ) -> Result<ClientConfig, TlsError> {
     let Some((certificate, key)) = &plan.client else { return Ok(builder.with_no_client_auth()) };
     let chain = certificates("--cert", certificate)?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| {
-        file_error("--key", key, pem_problem(key, &error, "private key"), "a private key")
-    })?;
+    let wrong = |problem: String| file_error("--key", key, problem, "a private key");
+    let text = text_of(key).map_err(&wrong)?;
+    let private =
+        PrivateKeyDer::from_pem_slice(&text).map_err(|error| wrong(pem_problem(&error, "private key")))?;
     builder
         .with_client_auth_cert(chain, private)
         .map_err(|error| TlsError::Client { problem: client_problem(&error) })

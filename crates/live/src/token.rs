@@ -17,7 +17,7 @@ impl Token {
     /// The token itself, or `@FILE` which has it.
     pub fn read(typed: &str) -> Result<Self, LiveError> {
         let Some(file) = typed.strip_prefix('@') else { return Self::new(typed) };
-        let text = std::fs::read_to_string(file)
+        let text = os::input::read_to_string(file.as_ref())
             .map_err(|error| LiveError::TokenFile { file: file.to_owned(), error })?;
         Self::new(text.trim())
     }

@@ -8,6 +8,7 @@
 //!   memory      what stays in memory, and what goes back
 //!   peers       whom it connects to, and which of them are on this host
 //!   child       processes that do not outlive us
+//!   input       files that are named as input: no pipes that wait for a writer
 //!   cgroup      the control groups that limit it
 //!   tcp_sockets which TCP sockets there are here, without those in TIME_WAIT
 //!   unix_pairs  which Unix sockets here are connected to which
@@ -19,6 +20,7 @@ pub mod aside;
 pub mod cgroup;
 pub mod child;
 pub mod cpus;
+pub mod input;
 pub mod limits;
 pub mod memory;
 pub mod peers;

@@ -11,9 +11,7 @@
 //! repeats; what is too large for memory is refused, before it is all read.
 
 use crate::PacketError;
-use std::fs::{File, FileType};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::str::FromStr;
 use units::Picos;
@@ -71,7 +69,7 @@ fn read<T>(
     let wrong = |problem: String| PacketError::Wrong(format!("{name}: {problem}"));
     let unread =
         |error: std::io::Error| wrong(format!("{error}; expected a file with {expected} on each line"));
-    let mut reader = BufReader::new(open(path).map_err(unread)?);
+    let mut reader = BufReader::new(os::input::open(path).map_err(unread)?);
     let (mut all, mut line, mut bytes) = (Vec::new(), 0u64, Vec::new());
     loop {
         bytes.clear();
@@ -100,17 +98,6 @@ fn read<T>(
         return Err(wrong(format!("holds no number; expected {expected} on each line")));
     }
     Ok(all)
-}
-
-/// A named pipe is not opened, which would wait for somebody to write to it; one that a shell has opened is
-/// (`<(seq 100)`).
-fn open(path: &Path) -> std::io::Result<File> {
-    let kind = std::fs::metadata(path)?.file_type();
-    let is_readable = |kind: &FileType| kind.is_file() || (kind.is_fifo() && path.starts_with("/dev"));
-    match is_readable(&kind) {
-        true => File::open(path),
-        false => Err(std::io::Error::other("is not a regular file")),
-    }
 }
 
 fn shown(text: &str) -> String {

@@ -11,6 +11,7 @@ use plan::packets::sweep::{SweepPlan, SweepPlanFile};
 use plan::packets::{self, Command};
 use plan::{PlanError, PlanFile, Spin};
 use port::{Address, PortKind};
+use std::io::Read;
 use std::path::Path;
 use units::Picos;
 use wire::template::{Sizes, Spec, StreamSpec};
@@ -232,7 +233,9 @@ fn of_lengths(path: &Path, around: usize) -> (f64, usize) {
 /// Numbers of a file, one a line; comments and empty lines are passed over. None where it cannot be read: the
 /// run itself will say why.
 fn numbers(path: &Path) -> impl Iterator<Item = f64> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut text = String::new();
+    // The run reads the rest, too: a pipe is left to it.
+    let _ = os::input::open_regular(path).and_then(|mut file| file.read_to_string(&mut text));
     let numbers: Vec<f64> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
     numbers.into_iter()
 }

@@ -136,7 +136,7 @@ fn ramp(from: Rate, to: Rate, over: Picos, length: Option<Picos>) -> f64 {
 
 /// The most that fall into one second of a file with an offset in seconds on each line.
 fn recorded(path: &Path) -> Option<f64> {
-    let lines = BufReader::new(std::fs::File::open(path).ok()?).lines();
+    let lines = BufReader::new(os::input::open_regular(path).ok()?).lines();
     let (mut second, mut count, mut most) = (0u64, 0u64, 0u64);
     for line in lines.take(RECORDED) {
         let Ok(at) = line.ok()?.trim().parse::<f64>() else { continue };
@@ -163,7 +163,7 @@ impl Urls {
             RequestSource::Inline { requests, .. } => {
                 Self::count(requests.iter().map(|line| line.url.clone()))
             }
-            RequestSource::File { path, .. } => match std::fs::File::open(path) {
+            RequestSource::File { path, .. } => match os::input::open_regular(path) {
                 Ok(file) => {
                     let lines = BufReader::new(file).lines().map_while(Result::ok);
                     Self::count(lines.take(LINES).filter_map(|line| url_in(&line)))

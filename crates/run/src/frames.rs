@@ -288,7 +288,7 @@ fn ready_forward(file: &ForwardPlanFile, options: &Options) -> Result<Ready, Fai
 
 fn read_rules(path: &Path) -> Result<Rules, Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = os::input::read_to_string(path).map_err(|error| {
         Failure::wrong(anyhow!("--rules: {name}: {error}; expected a file with one rule per line"))
     })?;
     Rules::parse(&text, &name).map_err(Failure::wrong)

@@ -40,5 +40,7 @@ pub use load::{Finished, load, quietly};
 pub use loaded::Loaded;
 pub use named_runs::Scratch;
 pub use options::{Host, Live, Options, Output};
+/// A file that is named as input, read; a named pipe is not waited for.
+pub use os::input::read_to_string as read_input;
 pub use progress::Shown;
 pub use status::{Failure, Status, complain, said_once};

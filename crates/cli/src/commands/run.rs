@@ -5,7 +5,7 @@ use crate::trial_args::TrialArgs;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::PlanError;
-use run::{Failure, Loaded, Options, Status};
+use run::{Failure, Loaded, Options, Status, read_input};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct RunArgs {
 /// Reads the plan and runs it.
 pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
-    let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
+    let text = read_input(&args.plan).map_err(|error| unreadable(&name, &error))?;
     let options = Options::from(&args.output);
     let loaded = Loaded::read(&text, &name, |limits| args.limits.add_to(limits), &options);
     loaded.map_err(|failure| explained(failure, &name, &text))?.carry_out(&options)

@@ -4,10 +4,7 @@
 use crate::{By, JobControl};
 use clock::Clock;
 use filter::Rules;
-use rustix::fs::OFlags;
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,14 +68,8 @@ impl Reloader {
 
 /// A pipe may keep its reader waiting for ever, and the run with it.
 fn read(file: &Path) -> io::Result<String> {
-    let mut file =
-        File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(file)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("is not a regular file"));
-    }
     let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(text)
+    os::input::open_regular(file)?.read_to_string(&mut text).map(|_| text)
 }
 
 fn modified(file: &Path) -> Option<SystemTime> {

@@ -55,7 +55,7 @@ fn read(file: &str) -> Result<String, String> {
     use std::io::Read;
     let cannot = |error: std::io::Error| format!("cannot be read: {error}");
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(file).map_err(cannot)?;
+    let opened = os::input::open(file.as_ref()).map_err(cannot)?;
     opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err("has more than 1 MiB".to_owned());

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use doctor::{Device, Load};
 use plan::packets::PacketPlan;
 use predict::{AskedRate, Demand};
-use run::{Failure, Loaded, Options, said_once};
+use run::{Failure, Loaded, Options, read_input, said_once};
 use std::path::Path;
 
 /// A load that is intended.
@@ -35,7 +35,7 @@ impl IntendedLoad {
 
     fn of_plan(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(&name, &error))?;
+        let text = read_input(path).map_err(|error| unreadable(&name, &error))?;
         Self::of_text(name, &text, &Options { save: true, ..Options::default() })
     }
 
@@ -86,7 +86,7 @@ impl IntendedLoad {
             }
             Command::Run(args) => {
                 let name = args.plan.display().to_string();
-                let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
+                let text = read_input(&args.plan).map_err(|error| unreadable(&name, &error))?;
                 Self::of_text(name, &text, &Options::from(&args.output))?
             }
             _ => {
@@ -202,6 +202,59 @@ mod tests {
         }
         for words in ["http http://127.0.0.1:1/", "send mem:a", "capture mem:a", "forward --table"] {
             assert_eq!(refused(words), "", "{words}");
+        }
+    }
+
+    #[test]
+    fn what_the_run_would_refuse_of_its_page_its_reports_and_its_folder_is_told_and_nothing_is_made() {
+        let refused = |words: &str| asked(words).unwrap().refused.unwrap_or_default();
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = taken.local_addr().unwrap();
+        for (words, said) in [
+            (format!("send mem:a --live={at}"), at.to_string()),
+            ("http http://127.0.0.1:1/ --live=0.0.0.0:0".to_owned(), "--live-token".to_owned()),
+            ("send mem:a --live --live-token @/missing".to_owned(), "/missing".to_owned()),
+            ("send mem:a --junit /nowhere/x".to_owned(), "--junit: /nowhere/x".to_owned()),
+            (
+                "send mem:a --out /proc/1/x".to_owned(),
+                "--out: cannot write to the folder /proc/1/x".to_owned(),
+            ),
+        ] {
+            let why = refused(&words);
+            assert!(why.contains(&said), "{words}: {why:?}");
+        }
+        assert_eq!(refused("send mem:a --live=127.0.0.1:0"), "");
+        let folder = tempfile::tempdir().unwrap();
+        let there = |name: &str| folder.path().join(name).display().to_string();
+        let words = format!("send mem:a --junit {} --out {}", there("report"), there("new/run"));
+        assert_eq!(refused(&words), "");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn named_pipes_are_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let pipe = pipe.display().to_string();
+        for (words, said) in [
+            ("send mem:a --replay PIPE", ""),
+            ("send mem:a --pcap PIPE", ""),
+            ("capture pcap:PIPE", ""),
+            ("send mem:a -D PIPE", "regular file"),
+            ("send mem:a --gaps PIPE", "regular file"),
+            ("http PIPE", "regular file"),
+            ("http http://127.0.0.1:1/ --body @PIPE", "regular file"),
+            ("http http://127.0.0.1:1/ --at PIPE", "regular file"),
+            ("http https://127.0.0.1:1/ --ca PIPE", "regular file"),
+            ("forward mem:a --rules PIPE", "regular file"),
+            ("run PIPE", "regular file"),
+        ] {
+            let why = match asked(&words.replace("PIPE", &pipe)) {
+                Ok(asked) => asked.refused.unwrap_or_default(),
+                Err(why) => why,
+            };
+            assert!(why.contains(said) && why.is_empty() == said.is_empty(), "{words}: {why:?}");
         }
     }
 

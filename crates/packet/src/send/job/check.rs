@@ -7,6 +7,7 @@ use super::prepare::{self, Look, Times};
 use crate::PacketError;
 use plan::packets::send::SendPlan;
 use port::{About, Address, PortKind, check};
+use std::path::Path;
 
 impl SendJob {
     /// Whether [`Self::prepare`] would fail, as far as that can be told beforehand.
@@ -14,6 +15,10 @@ impl SendJob {
     /// # Errors
     /// What it would say.
     pub fn check(plan: &SendPlan) -> Result<(), PacketError> {
+        if prepare::recorded(plan).0.is_some_and(is_read_once) {
+            // Left for the run, and with it all that the frames decide.
+            return Ok(plan.port.parse::<Address>().map(drop)?);
+        }
         let Look { recording, tape, sides, template, spec, .. } = Look::of(plan)?;
         let address: Address = plan.port.parse()?;
         let known = |address: &Address, queue| {
@@ -43,6 +48,12 @@ impl SendJob {
         let port_has_frames = makes_frames || address.innermost().kind() == PortKind::Fpga;
         prepare::scripts(plan, about, &template, port_has_frames, tape.is_some()).map(drop)
     }
+}
+
+/// Standard input, a pipe, a device: what a check reads is gone, and it may wait for a writer for ever.
+fn is_read_once(file: &Path) -> bool {
+    let is_other = || std::fs::metadata(file).is_ok_and(|file| !file.is_file() && !file.is_dir());
+    file == Path::new("-") || is_other()
 }
 
 #[cfg(test)]
@@ -88,6 +99,20 @@ mod tests {
         });
         assert!(two.contains("pcap has one queue, not 2"), "{two}");
         assert!(!path.exists(), "a check makes no file");
+    }
+
+    #[test]
+    fn a_named_pipe_and_standard_input_are_left_for_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let pipe = pipe.display().to_string();
+        for file in [pipe.as_str(), "-"] {
+            assert_eq!(said(|plan| plan.send.replay = Some(file.to_owned())), "it can start");
+            assert_eq!(said(|plan| plan.frames.pcap = Some(file.to_owned())), "it can start");
+        }
+        assert!(said(|plan| plan.send.gaps = Some(pipe.clone())).contains("is not a regular file"));
+        assert_ne!(said(|plan| plan.send.replay = Some("/".to_owned())), "it can start");
     }
 
     #[test]

@@ -282,7 +282,7 @@ pub(super) fn scripts(
 }
 
 /// The file that frames are taken from, and whether their times are, too.
-fn recorded(plan: &SendPlan) -> (Option<&Path>, bool) {
+pub(super) fn recorded(plan: &SendPlan) -> (Option<&Path>, bool) {
     match (&plan.pace, plan.look.source()) {
         (Pace::Replay { file, .. }, _) => (Some(file), true),
         (_, FrameSource::Taken { file, .. }) => (Some(file), false),
