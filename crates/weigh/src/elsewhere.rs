@@ -168,7 +168,7 @@ impl Running {
         });
         Ok(Self {
             guard: guard.map_err(failed)?,
-            descendants: Descendants::new(mark),
+            descendants: Descendants::of(child.id(), mark),
             child,
             begun: Stopwatch::start(),
             ended: None,
@@ -217,7 +217,7 @@ impl Running {
 
     fn kill(&mut self, signal: Signal) {
         // First those that are not in its group: without it, some are not known by their parents.
-        self.descendants.signal(self.child.id(), signal);
+        self.descendants.signal(signal);
         // Its group may be gone.
         let _ = kill_process_group(Pid::from_child(&self.child), signal);
     }
@@ -232,9 +232,9 @@ impl Drop for Running {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.descendants.end(self.child.id());
+        self.descendants.end();
         self.kill(Signal::KILL);
-        self.descendants.end(self.child.id());
+        self.descendants.end();
         self.guard.end();
         let _ = self.child.wait();
     }

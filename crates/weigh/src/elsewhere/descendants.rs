@@ -15,8 +15,9 @@ const BETWEEN: Duration = Duration::from_millis(10);
 
 /// The processes below one, as they are found.
 pub struct Descendants {
-    /// With the time that each started at: a number may be given to another.
+    /// With the time that each started at: its number may be given to another.
     found: BTreeMap<u32, u64>,
+    root: (u32, Option<u64>),
     mark: String,
 }
 
@@ -24,19 +25,25 @@ impl Descendants {
     /// A mark that no other command has.
     pub fn new_mark() -> String {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        format!("{}-{number}-{}", std::process::id(), clock::monotonic_ns())
     }
 
-    pub const fn new(mark: String) -> Self {
-        Self { found: BTreeMap::new(), mark }
+    /// Of a child that has just begun.
+    pub fn of(child: u32, mark: String) -> Self {
+        let started = read(child).map(|child| child.started);
+        Self { found: BTreeMap::new(), root: (child, started), mark }
     }
 
-    /// Looks for those below `root`, and gives a signal to all that are known and alive, but not to `root`.
-    /// Returns how many there were.
-    pub fn signal(&mut self, root: u32, signal: Signal) -> usize {
+    /// Looks for them, and gives a signal to all that are known and alive. Returns how many there were.
+    pub fn signal(&mut self, signal: Signal) -> usize {
         let all = processes();
-        self.found.retain(|process, started| all.get(process).is_some_and(|one| one.started == *started));
-        let mut above: BTreeSet<u32> = self.found.keys().copied().chain([root]).collect();
+        let is_same = |process: &u32, started| all.get(process).is_some_and(|one| one.started == started);
+        self.found.retain(|process, started| is_same(process, *started));
+        let (root, started) = self.root;
+        let root_is_there = started.is_some_and(|started| is_same(&root, started));
+        let known = self.found.keys().copied();
+        let mut above: BTreeSet<u32> = known.chain(root_is_there.then_some(root)).collect();
         let variable = format!("{MARK}={}", self.mark);
         above.extend(all.keys().filter(|process| has_variable(**process, &variable)));
         // Until nobody is added: parents may have larger numbers than their children.
@@ -61,9 +68,9 @@ impl Descendants {
     }
 
     /// Ends all of them; those that start others meanwhile as well.
-    pub fn end(&mut self, root: u32) {
+    pub fn end(&mut self) {
         for _ in 0..LOOKS {
-            if self.signal(root, Signal::KILL) == 0 {
+            if self.signal(Signal::KILL) == 0 {
                 return;
             }
             std::thread::sleep(BETWEEN);
