@@ -11,13 +11,14 @@
 // By 1 and 2, in every tick in which a step begins, the departures found are those of the closed form: the one number for
 // which slack is from 0 to modulus - 1. That number never falls, so a step of eight ticks without one has none in it.
 //
-// With a small Width the products of rule 2 are made as written; with a large one, each step adds what the distributive
-// law gives.
+// With a small Width the products of rule 2 are made as written, modulo 2^8, and so low rates have no step of eight ticks
+// but the one in which nothing changes. With a large one each step adds its integral: that of a tick, or of
+// eight, which is 8 * each + 28 * change.
 module session_pieces_rules
   import session_engine_pkg::*;
 #(
     parameter int unsigned Width = 64,
-    localparam bit Multiply = Width < 12
+    localparam bit Multiply = Width < 8
 ) (
     input logic             clk_i,
     input logic             rst_ni,
@@ -136,7 +137,7 @@ module session_pieces_rules
 
   // The closed form, where products can be made.
   if (Multiply) begin : gen_closed
-    localparam int unsigned K = 6;
+    localparam int unsigned K = 8;
     typedef logic [K-1:0] small_t;
     small_t k_q, each_at_first_q, twice_q;  // ticks, and twice the integral over them
     always_ff @(posedge clk_i) begin
@@ -172,7 +173,9 @@ module session_pieces_rules
   end
   always_comb begin
     if (past_q) begin
-      cover_many : cover (seen_q[0] && run && moves && due && change_kept_q < 0);
+      if (!Multiply) begin
+        cover_many : cover (seen_q[0] && run && moves && due && change_kept_q < 0);
+      end
       cover_again : cover (seen_q[1] && run && moves && due);
     end
   end

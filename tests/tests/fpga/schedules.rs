@@ -1,5 +1,6 @@
-//! Load shapes in the module: the due times that it reports are those of `schedule`, number by number. The module
-//! computes those of even rates, ramps, steps and stages itself; the others are a list that the host feeds.
+//! Load shapes in the module: the due times that it reports are those of `schedule`, number by number. The
+//! module computes those of even rates, ramps, steps and stages itself; the others are a list that the host
+//! feeds.
 
 use plan::{Arrivals, Shape, Stage};
 use schedule::{Limits, Share};
@@ -162,8 +163,8 @@ fn a_ramp_is_kept_as_exactly_as_an_even_rate() {
 fn many_due_times_of_steep_rates_are_exact_whether_they_are_missed_or_not() {
     let _shared = beside_others();
     let folder = scratch();
-    // One session, of which a request takes a millisecond: nearly all are missed, each at its due time. Up to a fifth
-    // of the ticks have one, so the module has to find them faster than they pass.
+    // One session, of which a request takes a millisecond: nearly all are missed, each at its due time. Up to
+    // a fifth of the ticks have one, more than the module can miss in time: it catches up.
     for (flags, shape, end) in [
         (
             "--ramp 1k..25M:1ms --duration 1ms",

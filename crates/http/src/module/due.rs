@@ -1,7 +1,7 @@
 //! When the module's requests are due: what `schedule` says, in ticks.
 //!
 //! ```text
-//! due(n) = floor(schedule's due(n) / 8 ns)         the n-th departure's tick, from the first departure's origin
+//! due(n) = floor(schedule's due(n) / 8 ns)         the n-th departure's tick, from the schedule's origin
 //!
 //! even, ramp, step, stages    pieces of a rate: the module computes each due time itself
 //! all else                    a list, drawn here and fed to the module
@@ -22,7 +22,7 @@ use schedule::{Curve, Limits, ScheduleError, Share};
 use std::sync::Arc;
 use units::{Fraction, Instant, Picos, Rate};
 
-/// Due times that are listed: half an hour of a real module's load at 2 300/s, or 32 MiB.
+/// Due times that are listed: 32 MiB.
 pub(super) const MOST_LISTED: usize = 1 << 22;
 /// Ticks for ever: registers of 48 bits.
 const ENDLESS: u64 = (1 << 48) - 1;

@@ -35,8 +35,8 @@ impl Histograms {
         }
     }
 
-    /// Where the module has another count than its results. `is_all`: no connection was made for a departure that
-    /// has no result.
+    /// Where the module has another count than its results. `is_all`: no connection was made for a departure
+    /// that has no result.
     pub fn contradiction(&self, module: &Self, is_all: bool) -> Option<String> {
         let keys = self.0.keys().chain(module.0.keys());
         let count = |of: &Self, key: &(Figure, u16)| of.0.get(key).copied().unwrap_or(0);

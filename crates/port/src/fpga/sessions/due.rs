@@ -1,5 +1,5 @@
-//! When a load's departures are due, as the module is told: as pieces of a rate, from which it computes each due
-//! time (`hdl/session/session_pieces.sv`), or as a list.
+//! When a load's departures are due, as the module is told: as pieces of a rate, from which it computes each
+//! due time (`hdl/session/session_pieces.sv`), or as a list.
 
 use std::io::{self, Write};
 use std::sync::Arc;
