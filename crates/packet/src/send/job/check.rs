@@ -126,7 +126,7 @@ mod tests {
         // The datagram, not the frame with its FCS, is what IPv4 has room for: 14 + 65 535 bytes.
         assert_eq!(long("udp:127.0.0.1:9", "1518"), "it can start");
         let tap = long("tap,mtu=1500:tare-none", "9000");
-        assert!(tap.starts_with("a frame size of 9000 is more than tap,mtu=1500:tare-none takes"), "{tap}");
+        assert!(tap.starts_with("a frame size of 9000 is more than tap,mtu=1500:tare-none accepts"), "{tap}");
         // A port behind another, and an option of it that this interface cannot keep.
         assert!(long("fault,drop=1%:packet:none9", "64").contains("there is no interface 'none9'"));
         assert!(long("packet,launch=auto:lo", "64").contains("launch=auto"));
