@@ -117,6 +117,9 @@ pub struct PortReport {
     pub received_bytes: u64,
     /// Frames lost, by place (`rx.ring`).
     pub drops: Vec<PlaceCount>,
+    /// Frames that the sending host still held at the end: whether they left is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub held: u64,
     /// Times that there was no room; nothing was lost by that.
     pub full: u64,
     /// `hardware`, `driver`, `software`; empty if nobody stamps.

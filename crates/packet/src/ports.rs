@@ -31,6 +31,7 @@ pub fn counted(report: PortReport, port: &mut dyn Port) -> PortReport {
         received: counters.received,
         received_bytes: counters.received_bytes,
         full: counters.full,
+        held: counters.held,
         drops: places(counters),
         clock,
         ..report

@@ -15,6 +15,9 @@ pub struct Counters {
     pub drops: Vec<Drop>,
     /// Times that the port had no room: frames stayed with the caller, and are no drops.
     pub full: u64,
+    /// Frames that this host still held when the port was last flushed, in the port's own room or in the
+    /// kernel's queues: whether they leave is not known. Those that the kernel has are among `sent`.
+    pub held: u64,
     /// System calls made.
     pub calls: u64,
     /// What a `fault` port did to frames.

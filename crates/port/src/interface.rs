@@ -16,6 +16,7 @@ pub(crate) mod features;
 mod host_use;
 mod netlink;
 mod qdisc;
+mod route;
 mod rtnetlink;
 mod setup;
 mod stamps;
@@ -23,12 +24,14 @@ mod stamps;
 pub use ethtool::{Queues, Stamping};
 pub(crate) use ethtool::{set_name, with_request};
 pub use qdisc::{Etf, Fq, Qdisc, Times};
+pub(crate) use route::Route;
 pub use setup::{Coalescing, InterfaceSetup, Rings, XdpFeatures};
 pub(crate) use stamps::StampGuard;
 
 use crate::{Address, PortError};
 use netlink::Netlink;
 use std::io;
+use std::net::SocketAddr;
 
 /// One interface. What was found stays as it was; [`Interface::state`] and [`Interface::statistics`] ask again.
 #[derive(Debug)]
@@ -138,6 +141,25 @@ impl Interface {
         })
     }
 
+    /// The way of UDP from one to the other, in the namespace of this thread.
+    ///
+    /// # Errors
+    /// What sending would fail with.
+    pub(crate) fn route(own: SocketAddr, peer: SocketAddr) -> io::Result<Route> {
+        route::towards(&Netlink::open()?, own, peer)
+    }
+
+    /// The same now, in the namespace of this interface.
+    pub(crate) fn route_there(&self, own: SocketAddr, peer: SocketAddr) -> io::Result<Route> {
+        route::towards(&self.netlink, own, peer)
+    }
+
+    /// The one with that index, in the namespace of this thread.
+    pub(crate) fn of_index(index: u32) -> Option<Self> {
+        let links = Netlink::open().and_then(|netlink| netlink.links()).ok()?;
+        Self::find(&links.into_iter().find(|link| link.index == index)?.name).ok()
+    }
+
     /// Names of all interfaces in the namespace of this thread.
     ///
     /// # Errors
@@ -216,6 +238,11 @@ impl Interface {
     /// The kernel does not tell.
     pub fn qdiscs(&self) -> Result<Vec<Qdisc>, PortError> {
         qdisc::of(&self.netlink, self.index).map_err(|error| system("asking for queueing disciplines", error))
+    }
+
+    /// Frames that they have dropped, whoever sent them; 0 where nobody tells.
+    pub(crate) fn queue_drops(&self) -> u64 {
+        qdisc::drops(&self.netlink, self.index).unwrap_or(0)
     }
 
     /// Which XDP program is here, who holds it, and what to do so that another can be: `None` if there is none.

@@ -6,15 +6,18 @@
 //!
 //! The socket is connected: it sends to one peer and receives from it alone. Of a frame only the payload of its
 //! UDP datagram is sent; addresses are the socket's. What the kernel took and could not send after all is told
-//! by its error queue, so a full queueing discipline holds frames back, and none is lost there.
+//! by its error queue, so a full queueing discipline holds frames back, and none is lost there. What the kernel
+//! still holds when a flush ends is told as held: it leaves when its turn comes.
 
 mod errors;
 mod headers;
 mod incoming;
 mod outgoing;
+mod way;
 
 use crate::about::{Abilities, About, Choice, StampedBy};
 use crate::interface::Interface;
+use crate::namespace::Home;
 use crate::tap::{found_on, wait_on};
 use crate::{Address, Counters, Direction, DropPlace, For, Frame, Port, PortError, Slot, Wish};
 use errors::Said;
@@ -28,11 +31,16 @@ use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use units::Picos;
+use way::Way;
 
 /// What the socket's buffers are asked to hold.
 const BUFFER: usize = 8 << 20;
 /// Where the kernel has no room, it is asked again after this long.
 const CRAMMED: Picos = Picos::from_micros(100);
+/// A flush goes on while the kernel's queues move: this long, and the usual patience of who flushes.
+const HOLDS: Picos = Picos::from_secs(9);
+/// What does not move for so long stays. (The kernel asks for a next hop for three seconds.)
+const STILL_NS: u64 = 4_000_000_000;
 /// Longest frame: Ethernet, and the longest IPv4 packet.
 const LONGEST: usize = 14 + 65_535;
 
@@ -48,8 +56,8 @@ struct Udp {
     own: IpAddr,
     /// The kernel had no room for the datagram that is pending.
     is_crammed: bool,
-    /// Datagrams that the kernel still held after a flush, counted as lost; it may tell of them later.
-    held: u64,
+    /// What leads to the peer, and what it says of datagrams that the kernel took.
+    way: Way,
 }
 
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
@@ -61,6 +69,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     let socket = connected(local, peer, buffer, wish).map_err(what)?;
     let own = getsockname(&socket).and_then(SocketAddr::try_from).map_err(|error| what(error.into()))?;
     let longest = longest(&socket, peer).map_err(what)?;
+    let namespace = Home::here().map_or(0, |home| home.inode());
     if wish.frame > longest && wish.direction.transmits() {
         return Err(PortError::TooLong { port: name, length: wish.frame, longest });
     }
@@ -76,6 +85,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
             receive: true,
             batch: outgoing::BATCH,
             stamps: Some(StampedBy::Driver),
+            holds: HOLDS,
             ..Abilities::default()
         },
         queue: wish.queue,
@@ -96,7 +106,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         lost: 0,
         own: own.ip(),
         is_crammed: false,
-        held: 0,
+        way: Way::find(own, peer, namespace),
     }))
 }
 
@@ -231,10 +241,15 @@ impl Udp {
                 return Ok(());
             }
             self.counters.calls += 1;
+            self.way.begin();
             let error = match self.outgoing.send(self.socket.as_fd()) {
                 Ok(sent) => {
                     self.counters.sent += sent.frames;
                     self.counters.sent_bytes += sent.bytes;
+                    self.way.gave(sent.messages, sent.frames, sent.payload);
+                    if sent.is_part {
+                        self.way.refused();
+                    }
                     continue;
                 }
                 Err(error) => error,
@@ -242,6 +257,9 @@ impl Udp {
             match error.raw_os_error().unwrap_or(0) {
                 libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM => {
                     self.is_crammed = error.raw_os_error() != Some(libc::EAGAIN);
+                    if error.raw_os_error() == Some(libc::ENOBUFS) {
+                        self.way.refused();
+                    }
                     self.counters.full += 1;
                     return Ok(());
                 }
@@ -282,31 +300,27 @@ impl Udp {
         }
         let said = errors::read(self.socket.as_fd(), self.own);
         self.counters.drop(DropPlace::Peer, said.refused);
-        // Those that a flush has given up are counted.
-        let known = said.stranded.min(self.held);
-        self.held -= known;
-        self.take_back(said.stranded - known);
+        self.way.gone(said.stranded);
+        self.take_back(DropPlace::TransmitKernel, said.stranded);
         said
     }
 
     /// So many that counted as sent have not left.
-    fn take_back(&mut self, frames: u64) {
+    fn take_back(&mut self, place: DropPlace, frames: u64) {
         let frames = frames.min(self.counters.sent);
         self.counters.sent -= frames;
-        self.counters.drop(DropPlace::TransmitKernel, frames);
+        self.counters.drop(place, frames);
     }
 
-    /// Waits for what the kernel still holds, and counts what stays there.
-    fn drain(&mut self, until_ns: u64) {
-        let mut held = errors::held(self.socket.as_fd()).unwrap_or(0);
-        while held > 0 && clock::monotonic_ns() < until_ns {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            held = errors::held(self.socket.as_fd()).unwrap_or(0);
-        }
-        self.hear();
-        let stays = errors::datagrams(held, self.outgoing.last_length());
-        self.take_back(stays.saturating_sub(self.held));
-        self.held = self.held.max(stays);
+    /// What has not left: frames here, and bytes in the kernel's queues.
+    fn left(&self) -> (usize, usize) {
+        (self.outgoing.pending(), errors::held(self.socket.as_fd()).unwrap_or(0))
+    }
+
+    /// What the kernel holds is not lost: it leaves when its turn comes, also when the socket is closed.
+    fn count_held(&mut self) {
+        let (here, there) = self.left();
+        self.counters.held = here as u64 + errors::datagrams(there, self.outgoing.last_length());
     }
 
     fn lose(&mut self, place: DropPlace) {
@@ -357,16 +371,33 @@ impl Port for Udp {
 
     fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
         let start = clock::monotonic_ns();
+        let until = start.saturating_add(patience.as_nanos());
+        let (mut left, mut moved) = (self.left(), start);
         loop {
             self.push()?;
-            let left = patience.as_nanos().saturating_sub(clock::monotonic_ns() - start);
-            if self.outgoing.pending() == 0 || left == 0 {
-                self.drain(start + patience.as_nanos());
-                return Ok(self.outgoing.pending() == 0);
+            let now = clock::monotonic_ns();
+            if std::mem::replace(&mut left, self.left()) != left {
+                moved = now;
             }
-            self.rest(Picos::from_nanos(left));
-            wait_on(self.socket.as_fd(), PollFlags::OUT, Picos::from_nanos(left.min(10_000_000)))?;
+            if left == (0, 0) || now >= until || now - moved >= STILL_NS {
+                break;
+            }
+            let rest = Picos::from_nanos((until - now).min(10_000_000));
+            match left {
+                (0, _) => std::thread::sleep(Picos::from_millis(1).min(rest).as_std()),
+                _ if self.rest(rest) => {}
+                _ => _ = wait_on(self.socket.as_fd(), PollFlags::OUT, rest)?,
+            }
         }
+        self.hear();
+        self.count_held();
+        let missing = self.way.settle(self.counters.held > 0, until);
+        let place = if missing.had_no_link { DropPlace::TransmitDown } else { DropPlace::TransmitKernel };
+        match missing.may_leave {
+            true => self.counters.held = self.counters.held.max(missing.frames),
+            false => self.take_back(place, missing.frames),
+        }
+        Ok(left.0 == 0)
     }
 
     fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {

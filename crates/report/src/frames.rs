@@ -92,6 +92,9 @@ pub fn port(port: &PortReport) -> Vec<String> {
         parts.push(format!("{} received", count(port.received)));
     }
     parts.extend(port.drops.iter().map(|drop| format!("{} lost at {}", count(drop.frames), drop.place)));
+    if port.held > 0 {
+        parts.push(format!("{} still held", counted(port.held, "frame")));
+    }
     if port.full > 0 {
         parts.push(format!("{} full", counted(port.full, "time")));
     }

@@ -312,6 +312,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         receiver_drops: lost(DropPlace::is_after_arrival),
         received: ports.iter().map(|port| port.received).sum(),
         transmit_drops: lost(DropPlace::is_before_sending),
+        transmit_held: ports.iter().map(|port| port.held).sum(),
         invalid_trials: findings.invalid_trials,
         failed_resets: findings.failed_resets,
         script_late: script.as_ref().map(|script| script.late),

@@ -6,6 +6,7 @@ mod content;
 mod endings;
 mod launch;
 mod script;
+mod silence;
 mod sockets;
 mod steered;
 mod streams;

@@ -55,6 +55,8 @@ pub struct FrameConditions {
     pub received: u64,
     /// Frames that our ports had taken and that then did not leave.
     pub transmit_drops: u64,
+    /// Frames that this host still held at the end.
+    pub transmit_held: u64,
     /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a
     /// share of trials.
     pub invalid_trials: Option<(u64, u64)>,
@@ -245,9 +247,16 @@ fn outstanding(frames: &FrameConditions) -> Criterion {
 
 fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let percent = totals.offered() as f64 / 100.0;
-    Criterion::new(CriterionId::TransmitDrops, frames.transmit_drops as f64, 0.0)
+    let held = frames.transmit_held;
+    Criterion::new(CriterionId::TransmitDrops, (frames.transmit_drops + held) as f64, 0.0)
         .invalid_beyond(Some(percent.max(1.0)))
-        .advise(|| "the port accepted frames that did not leave: lower the rate, or use another port".into())
+        .advise(|| {
+            let fate = match held {
+                0 => "did not leave".to_owned(),
+                held => format!("did not leave ({held} were still in this host's queues at the end)"),
+            };
+            format!("the port accepted frames that {fate}: lower the rate, or use another port")
+        })
 }
 
 /// What was due while there was no link did not leave, however well it was made.
@@ -382,6 +391,9 @@ mod tests {
         let lost = |transmit_drops| FrameConditions { transmit_drops, ..none() };
         assert_eq!(of(lost(10)), [(Id::TransmitDrops, Word::Degraded)]);
         assert_eq!(of(lost(11)), [(Id::TransmitDrops, Word::Invalid)]);
+        let held = |transmit_held| FrameConditions { transmit_held, ..none() };
+        assert_eq!(of(held(10)), [(Id::TransmitDrops, Word::Degraded)]);
+        assert_eq!(of(held(11)), [(Id::TransmitDrops, Word::Invalid)]);
         let down = |frames| {
             let mut totals = sent(1_000 - frames);
             (totals.counters.offered, totals.counters.due) = (1_000, 1_000);

@@ -34,7 +34,7 @@ pub struct LinkFacts {
 /// Asks for all there are.
 const DUMP: u16 = ONE | libc::NLM_F_DUMP as u16;
 /// Asks for the one that is named.
-const ONE: u16 = libc::NLM_F_REQUEST as u16;
+pub(super) const ONE: u16 = libc::NLM_F_REQUEST as u16;
 /// struct ifinfomsg: family, kind of link (at 2), index (4), flags (8), mask.
 const LINK_HEAD: usize = 16;
 /// Within `IFLA_XDP` (linux/if_link.h).
@@ -206,7 +206,13 @@ impl Netlink {
     }
 
     /// Sends one request and gives `take` all that is answered to it.
-    fn ask(&self, kind: u16, head: &[u8], flags: u16, mut take: impl FnMut(&Message<'_>)) -> io::Result<()> {
+    pub(super) fn ask(
+        &self,
+        kind: u16,
+        head: &[u8],
+        flags: u16,
+        mut take: impl FnMut(&Message<'_>),
+    ) -> io::Result<()> {
         net::send(&self.socket, &request(kind, flags, head), SendFlags::empty())?;
         let mut buffer = vec![0; ROOM];
         for _ in 0..MOST_DATAGRAMS {

@@ -14,6 +14,10 @@ use std::io;
 const HEAD: usize = 20;
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
+/// TCA_STATS2, and in it TCA_STATS_QUEUE: struct gnet_stats_queue, frames that were dropped at 8.
+const STATISTICS: u16 = 7;
+const QUEUE: u16 = 3;
+const DROPS: usize = 8;
 /// TCA_ETF_PARMS: delta, clock, flags.
 const ETF: u16 = 1;
 const DEADLINE: u32 = 1 << 0;
@@ -77,6 +81,24 @@ pub fn of(netlink: &Netlink, index: u32) -> io::Result<Vec<Qdisc>> {
         }
     })?;
     Ok(all)
+}
+
+/// Frames that the queueing disciplines of that interface have dropped. A root counts what those below it drop,
+/// where it knows, so this is the most that one of them counted.
+pub fn drops(netlink: &Netlink, index: u32) -> io::Result<u64> {
+    let mut most = 0;
+    netlink.ask_qdiscs(HEAD, |interface, parent, attributes| {
+        if interface == index && parent != INGRESS {
+            most = most.max(dropped(attributes));
+        }
+    })?;
+    Ok(most)
+}
+
+fn dropped(mut attributes: Attributes<'_>) -> u64 {
+    let statistics = attributes.find(|(name, _)| *name == STATISTICS).map_or(&[][..], |(_, value)| value);
+    let queue = Attributes::of(statistics).find(|(name, _)| *name == QUEUE);
+    queue.map_or(0, |(_, value)| u64::from(read_u32(value, DROPS)))
 }
 
 fn read(parent: u32, attributes: Attributes<'_>) -> Qdisc {
@@ -169,6 +191,15 @@ mod tests {
         assert_eq!((found.class, found.times), (None, Some(Times::Fq(fq))));
         let other = read(ROOT, Attributes::of(&attribute(KIND, b"noqueue\0")));
         assert_eq!((other.kind.as_str(), other.times), ("noqueue", None));
+    }
+
+    #[test]
+    fn drops_are_among_the_figures_of_the_queue() {
+        // tc -s: backlog 180b 3p, dropped 2684, overlimits 9 requeues 1.
+        let queue = attribute(QUEUE, &words(&[3, 180, 2_684, 1, 9]));
+        let all = [attribute(KIND, b"pfifo_head_drop\0"), attribute(STATISTICS, &queue)].concat();
+        assert_eq!(dropped(Attributes::of(&all)), 2_684);
+        assert_eq!(dropped(Attributes::of(&attribute(KIND, b"noqueue\0"))), 0);
     }
 
     #[test]

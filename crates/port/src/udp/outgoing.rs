@@ -52,8 +52,13 @@ pub(super) enum Refused {
 /// What was sent by one call.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sent {
+    pub messages: u64,
     pub frames: u64,
+    /// With their headers.
     pub bytes: u64,
+    pub payload: u64,
+    /// Not all that was asked for: of why, the next call may tell.
+    pub is_part: bool,
 }
 
 impl Outgoing {
@@ -121,7 +126,7 @@ impl Outgoing {
         // rooms; all outlive the call.
         let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, libc::MSG_DONTWAIT) };
         let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
-        Ok(self.done(sent))
+        Ok(Sent { is_part: sent < messages, ..self.done(sent) })
     }
 
     /// The frames of the first `messages` messages have left.
@@ -129,9 +134,10 @@ impl Outgoing {
         let frames: usize = self.headers[..messages].iter().map(|header| header.msg_hdr.msg_iovlen).sum();
         let range = self.pending.start..self.pending.start + frames;
         // A frame counts with the headers that it leaves with.
-        let bytes = self.payloads[range].iter().map(|payload| payload.len() as u64 + self.overhead).sum();
+        let payload = self.payloads[range].iter().map(|payload| payload.len() as u64).sum();
         self.pending.start += frames;
-        Sent { frames: frames as u64, bytes }
+        let bytes = payload + frames as u64 * self.overhead;
+        Sent { messages: messages as u64, frames: frames as u64, bytes, payload, is_part: false }
     }
 
     /// Bytes of the payload that was sent last.

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Datagrams that came to the sink, where nobody listens.
-fn came(bed: &TestBed) -> u64 {
+pub(super) fn came(bed: &TestBed) -> u64 {
     let counters = run_in(bed.sink(), "cat /proc/net/snmp");
     let udp: Vec<&str> = counters.lines().filter(|line| line.starts_with("Udp: ")).collect();
     let mut both = udp[0].split(' ').zip(udp[1].split(' '));
