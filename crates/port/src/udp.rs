@@ -255,6 +255,7 @@ impl Udp {
                 Err(error) => error,
             };
             match error.raw_os_error().unwrap_or(0) {
+                libc::ENOBUFS if self.outgoing.part() => self.way.refused(),
                 libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM => {
                     self.is_crammed = error.raw_os_error() != Some(libc::EAGAIN);
                     if error.raw_os_error() == Some(libc::ENOBUFS) {

@@ -36,6 +36,8 @@ pub(super) struct Outgoing {
     pending: Range<usize>,
     /// Whether the kernel cuts messages up.
     cuts: bool,
+    /// What is pending goes one by one: there was no room for a message that is cut up.
+    singly: bool,
     /// Bytes of the headers that the kernel puts before each payload.
     overhead: u64,
 }
@@ -76,6 +78,7 @@ impl Outgoing {
             controls: vec![Ancillary([0; 24]); BATCH].into(),
             pending: 0..0,
             cuts,
+            singly: false,
             // Ethernet, IPv4 or IPv6, UDP.
             overhead: 14 + 8 + if is_ipv6 { 40 } else { 20 },
         }
@@ -114,6 +117,7 @@ impl Outgoing {
             next += 1;
         }
         self.pending = 0..next;
+        self.singly = false;
         (taken, refused)
     }
 
@@ -148,6 +152,13 @@ impl Outgoing {
     /// The kernel cannot cut messages up on this way; every frame is a message of its own from now on.
     pub fn cut_no_more(&mut self) -> bool {
         std::mem::replace(&mut self.cuts, false)
+    }
+
+    /// There was no room for the first message: what is pending goes one by one. `false` if it does already.
+    pub fn part(&mut self) -> bool {
+        let is_cut = self.pending.len() > 1 && self.run(self.pending.start) > 1;
+        self.singly |= is_cut;
+        is_cut
     }
 
     /// Gives up the first frame that is pending.
@@ -185,7 +196,7 @@ impl Outgoing {
     /// How many frames from `at` on can be one message: equally long, but for the last, which may be shorter.
     fn run(&self, at: usize) -> usize {
         let size = self.payloads[at].len();
-        if !self.cuts || size == 0 {
+        if !self.cuts || self.singly || size == 0 {
             return 1;
         }
         let (mut run, mut bytes) = (1, size);

@@ -117,3 +117,17 @@ fn what_queueing_disciplines_drop_without_an_error_was_not_sent() {
         assert!(came(&bed) < 1_000 && run.word() == "INVALID", "400 kbit/s are 250 frames a second: {run}");
     }
 }
+
+#[test]
+fn where_no_message_fits_that_is_cut_up_frames_leave_one_by_one() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    if !queueing(&bed, &["qdisc add dev gen0 root bfifo limit 3000"]) {
+        return;
+    }
+    let run = load(&bed, "--rate max -t 1 --size 1400").run();
+    let (sent, _, held) = told(&run);
+    assert!(sent > 1_000, "{run}");
+    wait_until("all that was sent", || came(&bed) >= sent);
+    assert_eq!((came(&bed), held), (sent, 0), "{run}");
+}
