@@ -223,7 +223,17 @@ fn lost(socket: &OwnedFd) -> io::Result<u32> {
 }
 
 fn trouble(name: &str, local: &SocketAddr, peer: &SocketAddr, error: io::Error) -> PortError {
+    let route = Interface::route(*local, *peer).map_err(|error| error.raw_os_error());
     let why = match error.raw_os_error() {
+        Some(libc::EINVAL) if route == Err(Some(libc::EINVAL)) => {
+            format!("the route to {} is a blackhole: see 'ip route'", peer.ip())
+        }
+        Some(libc::EACCES) if route == Err(Some(libc::EACCES)) => {
+            format!("the route to {} is prohibited: see 'ip route' and 'ip rule'", peer.ip())
+        }
+        Some(libc::EACCES) if route.is_ok_and(|route| route.kind == libc::RTN_BROADCAST) => {
+            format!("{} is a broadcast address", peer.ip())
+        }
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => format!("there is no route to {}", peer.ip()),
         Some(libc::EADDRNOTAVAIL) => format!("{} is no address of this host", local.ip()),
         Some(libc::EADDRINUSE) => format!("another program has port {}", local.port()),

@@ -131,3 +131,16 @@ fn where_no_message_fits_that_is_cut_up_frames_leave_one_by_one() {
     wait_until("all that was sent", || came(&bed) >= sent);
     assert_eq!((came(&bed), held), (sent, 0), "{run}");
 }
+
+#[test]
+fn a_route_that_leads_nowhere_is_named() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    for (kind, said) in [("blackhole", "is a blackhole"), ("prohibit", "is prohibited")] {
+        bed.ip(bed.generator(), &format!("route add {kind} 198.18.5.0/24"));
+        let load = Tare::packets("send udp:198.18.5.2:9 --rate 10 -n 1").inside(bed.generator());
+        let run = load.start().finish_unchecked();
+        assert!(run.code == Some(2) && run.stderr.contains(said), "{run}");
+        bed.ip(bed.generator(), &format!("route del {kind} 198.18.5.0/24"));
+    }
+}
