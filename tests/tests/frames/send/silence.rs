@@ -122,12 +122,13 @@ fn what_queueing_disciplines_drop_without_an_error_was_not_sent() {
 fn where_no_message_fits_that_is_cut_up_frames_leave_one_by_one() {
     let _guard = beside_others();
     let bed = TestBed::pair();
-    if !queueing(&bed, &["qdisc add dev gen0 root bfifo limit 3000"]) {
+    // An empty queue that is the root itself is passed by.
+    if !slow(&bed, "10mbit", "bfifo limit 3000") {
         return;
     }
     let run = load(&bed, "--rate max -t 1 --size 1400").run();
     let (sent, _, held) = told(&run);
-    assert!(sent > 1_000, "{run}");
+    assert!(sent > 100, "10 Mbit/s are 890 frames a second: {run}");
     wait_until("all that was sent", || came(&bed) >= sent);
     assert_eq!((came(&bed), held), (sent, 0), "{run}");
 }
