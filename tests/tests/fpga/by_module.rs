@@ -229,7 +229,7 @@ fn what_the_module_cannot_do_is_refused_with_its_flag() {
         (plain, "fpga,wire=lo:sim,ip=198.18.0.2/24", "--parallel 4 --requests 9", "wire is for frames"),
         (plain, "fpga,delay=9ns:sim,ip=198.18.0.2/24", "--parallel 4 --requests 9", "ticks of 8 ns"),
         (plain, "fault,drop=1%:fpga:sim,ip=198.18.0.2/24", "--parallel 4 --requests 9", "wraps a simulation"),
-        (plain, &format!("fpga,{TAP}"), "--parallel 4 --requests 9", "reach 198.19.0.1 alone"),
+        (plain, &format!("fpga,{TAP}"), "--parallel 4 --requests 9", "reach only 198.19.0.1"),
         ("https://198.18.0.1/", sim, "--parallel 4 --requests 9", "have no TLS"),
         ("http://[fd00::1]/", sim, "--parallel 4 --requests 9", "one IPv4 address"),
         ("http://198.18.0.1/{seq}", sim, "--parallel 4 --requests 9", "{seq:8}"),

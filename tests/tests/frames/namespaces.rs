@@ -57,7 +57,7 @@ fn the_mtu_bounds_frames_before_anything_is_sent_and_a_vlan_tag_may_come_on_top(
             let run = Tare::packets(&send(&format!("--size {size}"))).start().finish_unchecked();
             assert_eq!(run.code, Some(2), "{kind} {size}: {}", run.stderr);
             let said = format!(
-                "a frame size of {size} is more than {near} takes (1518, its MTU with header and FCS)"
+                "a frame size of {size} is more than {near} accepts (1518, its MTU with header and FCS)"
             );
             assert!(run.stderr.contains(&said), "{kind}: {}", run.stderr);
         }
