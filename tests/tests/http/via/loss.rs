@@ -257,6 +257,8 @@ const EXPLAINED: [(&str, &[&str]); 6] = [
             "TCPFullUndo",
             "TCPPartialUndo",
             "TCPLossUndo",
+            // Also without a DSACK, of which TCPDSACKRecv would tell: nothing had been sent again yet.
+            "TCPDSACKUndo",
             "TCPSpuriousRTOs",
         ],
     ),
