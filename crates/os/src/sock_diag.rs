@@ -1,5 +1,5 @@
-//! The kernel's tables of sockets in this network namespace, by sock_diag(7): one datagram asks for a table, and
-//! the answer is many messages.
+//! The kernel's tables of sockets in this network namespace, by sock_diag(7): one datagram asks for a table,
+//! and the answer is many messages.
 //!
 //! ```text
 //!   message   nlmsghdr: length 4, type 2, flags 2, sequence 4, port 4 | body

@@ -74,9 +74,8 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// So many numbers from the past, one after another and due later than all before, are another run of the
 /// sender.
 const RESTART: u32 = 32;
-/// Nobody sends more than one frame in so many nanoseconds.
+/// Nobody sends more than one frame in four nanoseconds; so many may be ahead of that, as several leave at once.
 const FASTEST_NS: u64 = 4;
-/// Numbers by which a frame may be ahead of that: at the very start, and where several leave together.
 const EARLY: u64 = 1 << 20;
 /// Losses in one go of which each is asked for its stream.
 const ASKED: u64 = 1 << 20;
@@ -165,7 +164,6 @@ impl Signed {
         mark
     }
 
-    /// The run has lasted so long.
     pub fn lasts(&mut self, so_far: Picos) {
         self.most = so_far.as_nanos() / FASTEST_NS + EARLY;
     }
@@ -192,10 +190,9 @@ impl Signed {
     /// Whether no sender could have come so far since it sent the latest frame that arrived.
     #[inline]
     fn is_too_far(&self, signature: &Signature) -> bool {
-        self.latest.is_some_and(|(highest, sent_unix_ns)| {
-            let since = signature.sent_unix_ns.saturating_sub(sent_unix_ns);
-            signature.seq.saturating_sub(highest) > since / FASTEST_NS + EARLY
-        })
+        let Some((highest, sent_unix_ns)) = self.latest else { return false };
+        let since = signature.sent_unix_ns.saturating_sub(sent_unix_ns);
+        signature.seq.saturating_sub(highest) > since / FASTEST_NS + EARLY
     }
 
     /// Notes a frame that came to this queue; `stamp` may be none.

@@ -18,8 +18,8 @@ pub(crate) struct Peer {
     pub waiting: Vec<Id>,
 }
 
-/// Segments of a session that may be in flight: at first (RFC 6928, as a kernel's client), and at most, which is
-/// all that a record can count of full segments on Ethernet.
+/// Segments of a session that may be in flight: at first (RFC 6928, as a kernel's client), and at most, which
+/// is all that a record can count of full segments on Ethernet.
 pub const BURST: u16 = 10;
 const MOST_BURST: u16 = 44;
 

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! carried = Δtx_bytes − Δtx_packets × headers; what was given and is not among that did not leave. Frames of
-//! other programs on the interface count as carried, so this is the least that was lost. So is what its queueing
-//! disciplines dropped, unless they refused some with an error, which they count alike; drops of other programs'
-//! frames count, too, for nobody tells them apart.
+//! other programs on the interface count as carried, so this is the least that was lost. Frames that its
+//! queueing disciplines dropped did not leave either, unless some were refused with an error, which they count
+//! alike. Drops of other programs' frames are among them: the kernel does not tell them apart.
 
 use crate::interface::{Interface, Link, Statistics};
 use std::net::SocketAddr;
@@ -44,8 +44,8 @@ impl Given {
         self.refused += more.refused;
     }
 
-    /// Frames that are missing, at least, where so much has left with at least `headers` bytes each, and so many
-    /// were dropped in queues.
+    /// Frames that are missing, at least, where so much has left with at least `headers` bytes each, and so
+    /// many were dropped in queues.
     fn missing(&self, [packets, bytes, drops]: [u64; 3], headers: u64) -> u64 {
         let carried = bytes.saturating_sub(packets.saturating_mul(headers));
         let share = |missing: u64, of: u64| {
@@ -248,7 +248,7 @@ mod tests {
         // Payloads of no bytes are counted.
         let empty = Given { payload: 0, ..single };
         assert_eq!(empty.missing([97, 97 * 42, 0], 42), 3);
-        // Others' frames on the interface hide nothing that its queues dropped; what was refused is tried again.
+        // Others' frames hide nothing that the queues dropped; what was refused is tried again.
         assert_eq!(single.missing([500, 600_000, 19], 42), 19);
         assert_eq!(Given { refused: 7, ..single }.missing([500, 600_000, 19], 42), 0);
     }

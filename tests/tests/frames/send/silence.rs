@@ -1,5 +1,5 @@
-//! `udp:` ports and what the kernel loses behind the socket without a word, or only holds: the figures are those
-//! of the sink.
+//! `udp:` ports and what the kernel loses behind the socket without a word, or only holds: the figures are
+//! those of the sink.
 
 use super::sockets::came;
 use super::*;
