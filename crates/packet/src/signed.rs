@@ -74,7 +74,7 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// So many numbers from the past, one after another and due later than all before, are another run of the
 /// sender.
 const RESTART: u32 = 32;
-/// Nobody sends more than one frame in four nanoseconds; so many may be ahead of that, as several leave at once.
+/// Nobody sends more than one frame in four nanoseconds, but for so many that may leave at once.
 const FASTEST_NS: u64 = 4;
 const EARLY: u64 = 1 << 20;
 /// Losses in one go of which each is asked for its stream.

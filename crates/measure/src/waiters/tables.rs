@@ -1,6 +1,6 @@
 //! The TCP sockets of each network namespace, read once in a look. Those of this program's come by
-//! sock_diag(7), which leaves out TIME_WAIT: where thousands of connections are in it, the kernel takes 40 ms to
-//! write `net/tcp`.
+//! sock_diag(7), which leaves out TIME_WAIT: where thousands of connections are in it, the kernel takes 40 ms
+//! to write `net/tcp`.
 
 use crate::procfs;
 use os::tcp_sockets::{self, TcpSocket};
