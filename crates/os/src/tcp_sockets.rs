@@ -47,7 +47,7 @@ pub fn held() -> io::Result<Vec<TcpSocket>> {
 fn request(family: u8) -> [u8; 56] {
     let mut bytes = [0; 56];
     bytes[..2].copy_from_slice(&[family, TCP]);
-    let states = u32::MAX & !(1 << TIME_WAIT) & !(1 << NEW_SYN_RECV);
+    let states: u32 = !(1 << TIME_WAIT | 1 << NEW_SYN_RECV);
     bytes[4..8].copy_from_slice(&states.to_ne_bytes());
     bytes
 }

@@ -258,7 +258,7 @@ fn check_access(path: &Path, above: Option<&Path>) -> Result<(), StoreError> {
     let create = |why| StoreError::Create { path: path.to_owned(), why };
     access(here, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| create(error.into()))?;
     // There nobody can make anything, whatever its permissions say.
-    let is_proc = statfs(here).is_ok_and(|found| found.f_type as i64 == i64::from(PROC_SUPER_MAGIC));
+    let is_proc = statfs(here).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     if is_proc { Err(create(Errno::NOENT.into())) } else { Ok(()) }
 }
 

@@ -127,7 +127,7 @@ fn lost_requests_leave_again_soon_by_either_path() {
         let run = ground.beside(number, &port, &format!("--via-path {path} {load}")).run();
         assert_eq!((run.total("done"), run.outcome("200")), (3_000, 3_000), "{path}: {run}");
         assert!(run.int("tcp.retransmitted") > 10, "{path}: {run}");
-        let logged = (number as usize + 1) * 3_000;
+        let logged = (number + 1) * 3_000;
         wait_until("the last line of the log", || nginx.logged().len() >= logged);
         assert_eq!(nginx.logged().len(), logged, "{path}");
     }
