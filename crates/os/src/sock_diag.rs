@@ -79,6 +79,18 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
+pub(crate) mod testing {
+    use std::os::fd::AsRawFd;
+
+    /// By which the kernel's tables name a socket.
+    pub fn inode(socket: &impl AsRawFd) -> u64 {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
+        let text = link.to_str().unwrap().to_owned();
+        text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).unwrap().parse().unwrap()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -74,14 +74,8 @@ fn one(body: &[u8]) -> Option<TcpSocket> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sock_diag::testing::inode;
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsRawFd;
-
-    fn inode(socket: &impl AsRawFd) -> u64 {
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
-        let text = link.to_str().unwrap().to_owned();
-        text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).unwrap().parse().unwrap()
-    }
 
     #[test]
     fn listeners_and_both_ends_of_connections_are_found_by_their_inodes() {

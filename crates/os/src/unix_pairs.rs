@@ -67,14 +67,8 @@ fn one(message: &[u8]) -> Option<Connected> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
+    use crate::sock_diag::testing::inode;
     use std::os::unix::net::{UnixListener, UnixStream};
-
-    fn inode(socket: &impl AsRawFd) -> u64 {
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
-        let text = link.to_str().unwrap().to_owned();
-        text.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).unwrap().parse().unwrap()
-    }
 
     #[test]
     fn both_ends_are_found_and_which_of_them_was_accepted() {
