@@ -154,7 +154,7 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
     } else if is_most(totals.counters.held) {
         (
             waited,
-            "Tare's own TCP sends at most ten segments, and no second request, before an acknowledgment arrives; \
+            "Tare's own TCP sends at most 44 segments, and no second request, before an acknowledgment arrives; \
              use the kernel's sockets (without --via) for long bodies and pipelining"
                 .to_owned(),
         )

@@ -99,7 +99,7 @@ fn uploads_take_as_long_as_by_the_kernels_sockets() {
     }
 }
 
-/// A body of more than ten segments leaves in turns, and those are not the target's time.
+/// A body that is longer than a window leaves in turns, and those are not the target's time.
 #[test]
 fn a_long_upload_that_takes_longer_than_by_the_kernels_sockets_is_in_doubt() {
     let _alone = alone();

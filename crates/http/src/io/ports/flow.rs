@@ -106,7 +106,8 @@ impl Flow {
         self.asked == 0 && !self.out.is_empty() && self.is_open
     }
 
-    /// Whether there is more to send than the session sends without an acknowledgment.
+    /// Whether there is more to send than the session surely sends without an acknowledgment: its window may be
+    /// at its least.
     fn is_held(&self) -> bool {
         let mss = if self.mss == 0 { ETHERNET_MSS } else { self.mss };
         self.out.len() > usize::from(session::BURST) * mss
