@@ -52,7 +52,8 @@ module session_engine
     output connected_t      connected_o,
     output counted_t        counted_o,
     output logic            round_o,     // of the sweep of timers
-    // Histograms. While they are read, nothing is counted in them (from the cycle behind the first of `hold_i` on).
+    // Histograms. While they are read, nothing is counted in them (from the cycle behind the first of `hold_i`
+    // on).
     input  logic            hold_i,
     input  logic            read_i,
     input  figure_e         read_figure_i,

@@ -1,14 +1,15 @@
-// Histograms of the times of all connections and of each departure that was done: the figures of a load of any length,
-// without single results. Bins are those of `histogram`, of which each instance has room for two.
+// Histograms of the times of all connections and of each departure that was done: the figures of a load of any
+// length, without single results. Bins are those of `histogram`, of which each instance has room for two.
 //
 //   gross        from due to the last byte of the response
 //   net          from the first byte of the request to the last of the response
-//   first byte   from the first byte of the request, with a connection for each from when it was there, to the first byte
+//   first byte   from the first byte of the request, with a connection for each from when it was there, to the
+//                first byte
 //   connect      from the SYN to its answer
 //
-// A value may enter every four cycles. Gross and first byte enter with the result, net four cycles later; the next result
-// is at least 40 cycles behind, as its response has a head. Connections are at least six cycles apart, but may come
-// between: then one waits.
+// A value may enter every four cycles. Gross and first byte enter with the result, net four cycles later; the
+// next result is at least 40 cycles behind, as its response has a head. Connections are at least six cycles
+// apart, but may come between: then one waits.
 module session_histograms
   import session_engine_pkg::*;
 (

@@ -1,28 +1,29 @@
-// Due times of a rate that is made of pieces, on each of which it changes evenly or not at all: even gaps, ramps,
-// stages, steps. The n-th departure, from 0, is due in the tick k with
+// Due times of a rate that is made of pieces, on each of which it changes evenly or not at all: even gaps,
+// ramps, stages, steps. The n-th departure, from 0, is due in the tick k with
 //
 //   N(k) <= n < N(k + 1)            N(k): the integral of the rate over the first k ticks
 //
-// so k = floor(sup { t : N(t) <= n }), which is what `schedule` has for these shapes, in ticks. All is in units of
-// 1 / modulus of a departure, in which the integral over a tick is a whole number on a whole piece:
+// so k = floor(sup { t : N(t) <= n }), which is what `schedule` has for these shapes, in ticks. All is in units
+// of 1 / modulus of a departure, in which the integral over a tick is a whole number on a whole piece:
 //
 //   each(k)  = N(k + 1) - N(k)      of the piece's k-th tick: each(0) + k * change
 //   slack(k) = ceil(N(k)) - N(k)    what is left until the next departure is due: 0 to modulus - 1
 //
-// A departure is due in the tick if each(k) > slack(k). Where none is due in eight ticks they are one step, so the
-// due times are found faster than they pass. On a piece with `repeats`, `change` is 0; when its ticks have passed,
-// `each` rises by `rise`, and they pass again: the steps of a staircase.
+// A departure is due in the tick if each(k) > slack(k). Where none is due in eight ticks they are one step, so
+// the due times are found faster than they pass. On a piece with `repeats`, `change` is 0; when its ticks have
+// passed, `each` rises by `rise`, and they pass again: the steps of a staircase.
 //
-// A piece is 16 words of 32 bits, each number with its lower word first: ticks (48 bits), slack, each, the sum of
-// the first eight (8 * each + 28 * change), rest (modulus - each), change (signed), rise, repeats. The modulus must be
-// at most 2^(Width - 4), and the rate at most one departure a tick.
+// A piece is 16 words of 32 bits, each number with its lower word first: ticks (48 bits), slack, each, the sum
+// of the first eight (8 * each + 28 * change), rest (modulus - each), change (signed), rise, repeats. The
+// modulus must be at most 2^(Width - 4), and the rate at most one departure a tick.
 //
 // `horizon_o` is a tick before which all due times have been taken.
 //
 // Rules (formal/session_pieces_rules.sv):
-//   1 slack is below the modulus, and is what it was at first, plus the modulus for each departure found, less `each` of
-//     all ticks so far: so the departures found before tick k are ceil(N(k));
-//   2 `each` of a piece's k-th tick is each(0) + k * change, and their sum k * each(0) + change * k * (k - 1) / 2;
+//   1 slack is below the modulus, and is what it was at first, plus the modulus for each departure found, less
+//     `each` of all ticks so far: so the departures found before tick k are ceil(N(k));
+//   2 `each` of a piece's k-th tick is each(0) + k * change, and their sum
+//     k * each(0) + change * k * (k - 1) / 2;
 //   3 a due time is the tick in which it was found, and none is below the horizon.
 module session_pieces
   import session_engine_pkg::*;

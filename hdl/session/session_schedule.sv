@@ -1,9 +1,9 @@
-// The due times of departures, some of them ahead: computed from the pieces of a rate (session_pieces), or listed by
-// the host, which feeds them through `due_i`.
+// The due times of departures, some of them ahead: computed from the pieces of a rate (session_pieces), or
+// listed by the host, which feeds them through `due_i`.
 //
-// `wait_o` is the number of cycles until the next one, 0 from the cycle in which it is due, and at most 65 535. With
-// `valid_o` it is that of `due_o`. With `known_o` alone the next due time has not been found yet, and nothing is due
-// for so long. Both are low for two cycles after `next_i`.
+// `wait_o` is the number of cycles until the next one, 0 from the cycle in which it is due, and at most 65 535.
+// With `valid_o` it is that of `due_o`. With `known_o` alone the next due time has not been found yet, and
+// nothing is due for so long. Both are low for two cycles after `next_i`.
 module session_schedule
   import session_engine_pkg::*;
 (

@@ -1,19 +1,21 @@
-// Rules of session_pieces. What a piece is, is kept in numbers wide enough never to wrap, and the host's promises are
-// assumed: the slack is below the modulus, the sum of eight is right, and the rate is between none and one departure a
-// tick in every tick. The proof is by induction over one step, of one tick or of eight, so it holds for any number.
+// Rules of session_pieces. What a piece is, is kept in numbers wide enough never to wrap, and the host's
+// promises are assumed: the slack is below the modulus, the sum of eight is right, and the rate is between none
+// and one departure a tick in every tick. The proof is by induction over one step, of one tick or of eight, so
+// it holds for any number.
 //
-//   1 slack is below the modulus, and is what it was at first, plus the modulus for each departure found, less the
-//     integral over all ticks of the piece so far;
+//   1 slack is below the modulus, and is what it was at first, plus the modulus for each departure found, less
+//     the integral over all ticks of the piece so far;
 //   2 the integral over the k-th tick is each + k * change, and over the first k ticks
 //     k * each + change * k * (k - 1) / 2, `each` rising with each repetition;
 //   3 a due time is the tick in which the departure was found; none that was not taken is below the horizon.
 //
-// By 1 and 2, in every tick in which a step begins, the departures found are those of the closed form: the one number for
-// which slack is from 0 to modulus - 1. That number never falls, so a step of eight ticks without one has none in it.
+// By 1 and 2, in every tick in which a step begins, the departures found are those of the closed form: the one
+// number for which slack is from 0 to modulus - 1. That number never falls, so a step of eight ticks without
+// one has none in it.
 //
-// With a small Width the products of rule 2 are made as written, modulo 2^8, and so low rates have no step of eight ticks
-// but the one in which nothing changes. With a large one each step adds its integral: that of a tick, or of
-// eight, which is 8 * each + 28 * change.
+// With a small Width the products of rule 2 are made as written, modulo 2^8, and so low rates have no step of
+// eight ticks but the one in which nothing changes. With a large one each step adds its integral: that of a
+// tick, or of eight, which is 8 * each + 28 * change.
 module session_pieces_rules
   import session_engine_pkg::*;
 #(

@@ -1,4 +1,4 @@
-// When departures are due: the words of the pieces of a rate (session_pieces.sv), or a list that the host feeds.
+// When departures are due: the words of a rate's pieces (session_pieces.sv), or a list that the host feeds.
 #pragma once
 
 #include <unistd.h>
