@@ -11,11 +11,10 @@
 use crate::Token;
 use crate::address::names_loopback;
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State as With};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream::{Stream, unfold};
@@ -30,6 +29,11 @@ use tokio::sync::watch;
 const VIEWERS: usize = 32;
 /// How long a new viewer's page waits for its first drawing.
 const FIRST: Duration = Duration::from_millis(1_500);
+/// Without a new drawing for so long, viewers are told that the run is still there.
+const QUIET: Duration = Duration::from_secs(5);
+/// The fields of an event.
+const EVENT: &[u8] = b"event: ";
+const DATA: &[u8] = b"data: ";
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const SCRIPT: &str = include_str!("live.js");
 
@@ -41,8 +45,8 @@ pub enum State {
     Waiting,
     Running {
         title: Arc<str>,
-        main: Arc<str>,
-        event: Event,
+        /// The drawing as an event, shared by all viewers: it is large, and there is one of it.
+        event: Bytes,
     },
     Ended {
         report: Bytes,
@@ -98,11 +102,8 @@ impl Shared {
     }
 
     /// A new drawing for all.
-    pub fn draw(&self, main: String, title: &str) {
-        // A carriage return would end a line of the event.
-        let main = main.replace('\r', " ");
-        let event = Event::default().event("update").data(&main);
-        let running = State::Running { title: title.into(), main: main.into(), event };
+    pub fn draw(&self, main: &str, title: &str) {
+        let running = State::Running { title: title.into(), event: event("update", main) };
         self.state.send_if_modified(|state| match state {
             State::Ended { .. } => false,
             _ => {
@@ -200,7 +201,9 @@ async fn page(With(shared): With<Arc<Shared>>) -> Response {
             shared.fetched.fetch_add(1, Ordering::Relaxed);
             ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], report).into_response()
         }
-        State::Running { title, main, .. } => Html(report::page_shell(&title, &main, SCRIPT)).into_response(),
+        State::Running { title, event } => {
+            Html(report::page_shell(&title, &data(&event), SCRIPT)).into_response()
+        }
         State::Waiting => {
             let main = "<p>The run is about to begin: its first figures come after a second.</p>";
             Html(report::page_shell("tare", main, SCRIPT)).into_response()
@@ -213,8 +216,30 @@ async fn events(With(shared): With<Arc<Shared>>) -> Response {
         let said = format!("{VIEWERS} are watching already\n");
         return (StatusCode::SERVICE_UNAVAILABLE, said).into_response();
     };
-    let keep_alive = KeepAlive::new().interval(Duration::from_secs(5));
-    Sse::new(stream(viewer)).keep_alive(keep_alive).into_response()
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    (headers, Body::from_stream(stream(viewer))).into_response()
+}
+
+/// As server-sent events have it: each line of `text` behind the name of its field. A carriage return would end
+/// a line as well.
+fn event(name: &str, text: &str) -> Bytes {
+    let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let mut event = Vec::with_capacity(EVENT.len() + name.len() + text.len() + lines * (DATA.len() + 1) + 2);
+    event.extend_from_slice(EVENT);
+    event.extend_from_slice(name.as_bytes());
+    for line in text.split('\n') {
+        event.extend_from_slice(b"\n");
+        event.extend_from_slice(DATA);
+        event.extend(line.bytes().map(|byte| if byte == b'\r' { b' ' } else { byte }));
+    }
+    event.extend_from_slice(b"\n\n");
+    event.into()
+}
+
+/// The text in an event.
+fn data(event: &[u8]) -> String {
+    let lines = event.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(DATA));
+    String::from_utf8_lossy(&lines.collect::<Vec<_>>().join(&b'\n')).into_owned()
 }
 
 /// Counts while it is there.
@@ -237,18 +262,21 @@ impl Drop for Viewer {
 
 /// The latest state at once and whenever it changes. A viewer that is slower than that sees fewer of them; the
 /// report is the last.
-fn stream(viewer: Viewer) -> impl Stream<Item = Result<Event, Infallible>> {
+fn stream(viewer: Viewer) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let mut state = viewer.0.state.subscribe();
     state.mark_changed();
     viewer.0.asked.store(true, Ordering::Relaxed);
     unfold(Some((viewer, state)), |watching| async move {
         let (viewer, mut state) = watching?;
-        state.changed().await.ok()?;
+        let Ok(changed) = tokio::time::timeout(QUIET, state.changed()).await else {
+            return Some((Ok(Bytes::from_static(b":\n\n")), Some((viewer, state))));
+        };
+        changed.ok()?;
         let now = state.borrow_and_update().clone();
         Some(match now {
-            State::Waiting => (Ok(Event::default().comment("about to begin")), Some((viewer, state))),
+            State::Waiting => (Ok(Bytes::from_static(b": about to begin\n\n")), Some((viewer, state))),
             State::Running { event, .. } => (Ok(event), Some((viewer, state))),
-            State::Ended { .. } => (Ok(Event::default().event("end").data("the run has ended")), None),
+            State::Ended { .. } => (Ok(event("end", "the run has ended")), None),
         })
     })
 }
@@ -305,10 +333,16 @@ mod tests {
     #[test]
     fn nothing_is_drawn_over_the_report() {
         let shared = Shared::new("127.0.0.1:1".parse().unwrap(), None);
-        shared.draw("<p>a\rb</p>".to_owned(), "t");
-        assert!(matches!(&*shared.state.borrow(), State::Running { main, .. } if &**main == "<p>a b</p>"));
+        shared.draw("<p>a\rb\n</p>", "t");
+        let drawn = |state: &State| match state {
+            State::Running { event, .. } => (event.clone(), data(event)),
+            other => panic!("{other:?}"),
+        };
+        let (bytes, text) = drawn(&shared.state.borrow());
+        assert_eq!(&bytes[..], b"event: update\ndata: <p>a b\ndata: </p>\n\n");
+        assert_eq!(text, "<p>a b\n</p>");
         shared.state.send_replace(State::Ended { report: Bytes::from_static(b"report") });
-        shared.draw("late".to_owned(), "t");
+        shared.draw("late", "t");
         assert!(shared.has_ended());
     }
 }
