@@ -96,17 +96,13 @@ pub(crate) fn policy(stat: &str) -> Option<u64> {
     after_name.split_ascii_whitespace().nth(41 - 3)?.parse().ok()
 }
 
-/// The sockets in `net/tcp` or `net/tcp6` that have an inode: those in TIME_WAIT have none.
-pub(crate) fn tcp_sockets(table: &str) -> impl Iterator<Item = TcpSocket> {
-    table.lines().skip(1).filter_map(tcp_socket).filter(|socket| socket.inode != 0)
-}
-
-fn tcp_socket(line: &str) -> Option<TcpSocket> {
+/// The socket in a line of `net/tcp` or `net/tcp6`, if it has an inode: those in TIME_WAIT have none.
+pub(crate) fn tcp_socket(line: &str) -> Option<TcpSocket> {
     // sl local_address rem_address st tx_queue:rx_queue tr:when retrnsmt uid timeout inode; 0A is LISTEN.
     let mut words = line.split_ascii_whitespace().skip(1);
     let (local, remote) = (address(words.next()?)?, address(words.next()?)?);
     let (state, inode) = (words.next()?, words.nth(5)?.parse().ok()?);
-    Some(TcpSocket { local, remote, listens: state == "0A", inode })
+    (inode != 0).then_some(TcpSocket { local, remote, listens: state == "0A", inode })
 }
 
 /// An address is one number of 32 bits, or four, each as the machine has it in memory.
@@ -341,7 +337,7 @@ mod tests {
         let socket = |local, remote, listens, inode| TcpSocket { local, remote, listens, inode };
         let expected =
             [socket(far, any, true, 71), socket(near, far, false, 72), socket(far, near, false, 73)];
-        assert_eq!(tcp_sockets(&table).collect::<Vec<_>>(), expected);
+        assert_eq!(table.lines().filter_map(tcp_socket).collect::<Vec<_>>(), expected);
     }
 
     #[test]

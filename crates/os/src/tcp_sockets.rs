@@ -10,8 +10,11 @@
 //! ```
 
 use crate::sock_diag::{dump, u32_at};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
 
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
@@ -42,6 +45,23 @@ pub fn held() -> io::Result<Vec<TcpSocket>> {
         dump(&request(family), |body| found.extend(one(body).filter(|socket| socket.inode != 0)))?;
     }
     Ok(found)
+}
+
+/// The same in another network namespace (a file such as `/proc/4711/ns/net`), which a thread of its own enters.
+///
+/// # Errors
+///
+/// There is no such file, no privilege to enter it (CAP_SYS_ADMIN), or what [`held`] says.
+pub fn held_in(namespace: &File) -> io::Result<Vec<TcpSocket>> {
+    let inside = || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        held()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("tare-look-in".to_owned());
+        let joined = thread.spawn_scoped(scope, inside)?.join();
+        joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn request(family: u8) -> [u8; 56] {
@@ -107,6 +127,34 @@ mod tests {
         drop(client);
         drop(server);
         assert!(held().unwrap().iter().all(|socket| socket.local != near && socket.remote != near));
+    }
+
+    #[test]
+    fn sockets_of_another_namespace_are_found_there_alone() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (leave, left) = std::sync::mpsc::channel::<()>();
+        let away = std::thread::spawn(move || {
+            // SAFETY: this thread alone goes to the new namespace, and shares nothing of its own by it.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                return eprintln!("SKIPPED: no network namespace: {}", io::Error::last_os_error());
+            }
+            let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+            let namespace = File::open("/proc/thread-self/ns/net").unwrap();
+            tell.send((namespace, inode(&listener), listener.local_addr().unwrap())).unwrap();
+            let _ = left.recv();
+        });
+        if let Ok((namespace, inode, local)) = told.recv() {
+            let found = held_in(&namespace).unwrap();
+            let its = found.iter().find(|socket| socket.inode == inode).unwrap();
+            assert_eq!((its.local, its.listens, found.len()), (local, true, 1));
+            assert!(
+                held().unwrap().iter().all(|socket| socket.inode != inode),
+                "this thread is where it was"
+            );
+        }
+        drop(leave);
+        away.join().unwrap();
+        assert!(held_in(&File::open("/proc/self/status").unwrap()).is_err());
     }
 
     #[test]

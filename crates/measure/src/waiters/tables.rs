@@ -1,10 +1,11 @@
-//! The TCP sockets of each network namespace, read once in a look. Those of this program's come by
-//! sock_diag(7), which leaves out TIME_WAIT: where thousands of connections are in it, the kernel takes 40 ms
-//! to write `net/tcp`.
+//! The TCP sockets of each network namespace, read once in a look, by sock_diag(7). It leaves out TIME_WAIT:
+//! where thousands of connections are in it, the kernel takes 40 ms to write `net/tcp`, and megabytes.
 
 use crate::procfs;
 use os::tcp_sockets::{self, TcpSocket};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
@@ -18,16 +19,22 @@ impl Tables {
             let own = std::fs::read_link("/proc/thread-self/ns/net");
             matches!((&namespace, own), (Ok(its), Ok(own)) if *its == own)
         };
-        let held = || if is_own() { tcp_sockets::held().ok() } else { None };
+        let held = || match is_own() {
+            true => tcp_sockets::held().ok(),
+            false => tcp_sockets::held_in(&File::open(process.join("ns/net")).ok()?).ok(),
+        };
         let read = || held().unwrap_or_else(|| listed(process));
         let key = namespace.as_ref().map_or_else(|_| process.to_owned(), Clone::clone);
         self.0.entry(key).or_insert_with(read)
     }
 }
 
+/// For want of a privilege, or of the kernel's module. Line by line: the whole may be megabytes.
 fn listed(process: &Path) -> Vec<TcpSocket> {
-    let table = |name| std::fs::read_to_string(process.join(name)).unwrap_or_default();
-    ["net/tcp", "net/tcp6"].map(table).iter().flat_map(|table| procfs::tcp_sockets(table)).collect()
+    let tables = ["net/tcp", "net/tcp6"].map(|name| File::open(process.join(name)));
+    let lines =
+        tables.into_iter().flatten().flat_map(|table| BufReader::new(table).lines().map_while(Result::ok));
+    lines.filter_map(|line| procfs::tcp_socket(&line)).collect()
 }
 
 #[cfg(test)]
