@@ -149,8 +149,12 @@ fn seed() -> u64 {
         ^ u64::from(std::process::id()).rotate_left(48)
 }
 
-/// Whether the first part of the file has an https URL. What cannot be read is told by the engine.
+/// Whether the first part of the file has an https URL. What cannot be read is told by the engine, and so is a
+/// pipe, which would be opened only when someone writes to it.
 fn names_https(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LOOKED_THROUGH).read_to_end(&mut text));
     read.is_ok()

@@ -27,3 +27,18 @@ fn figures_that_cannot_be_printed_are_no_bad_input() {
     assert!(ran.err.contains("cannot write to standard output"), "{}", ran.err);
     assert_eq!(target.truth().int("requests"), 3);
 }
+
+/// It was opened to see whether it names https, which waits for somebody to write into it.
+#[test]
+fn a_named_pipe_is_refused_at_once() {
+    let _guard = beside_others();
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("urls");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut command = std::process::Command::new("timeout");
+    command.args(["20"]).arg(binary()).args(["http_load", "-rate", "5", "-seconds", "1"]).arg(&pipe);
+    let output = command.output().expect("timeout");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is not a regular file"), "{said}");
+}
