@@ -10,13 +10,15 @@
 //! | case | asks |
 //! |---|---|
 //! | `beside_wrk` | requests a second and CPU for each of them: kept connections, and one for each request |
+//! | `profile` | whose CPU time it is: the target's TCP, the interface, system calls, our own code |
 //! | `https` | CPU for each request, beside h2load |
 //! | `even` | how even 20 000 requests a second arrive, beside the kernel's sockets |
 //! | `many` | memory of each of a million connections; `--quick` has 100 000 |
 //!
 //! Each round has one run of every kind, so that a machine that becomes slower does so for all. Printed are
 //! medians over rounds. The kernel does much of the target's work where the generator sends (veth has no wire
-//! between them), and that counts as the generator's.
+//! between them), and that counts as the generator's. So the first two cases are made once more with the sink's
+//! interface polled by a thread of the kernel (threaded NAPI), as if there were a wire.
 
 mod beside_wrk;
 mod even;
@@ -27,7 +29,10 @@ mod evenness;
 mod flags;
 mod https;
 mod many;
+mod profile;
 mod program;
+#[path = "../../scratch.rs"]
+mod scratch;
 #[allow(dead_code, reason = "shared with bench-http, which needs more of it")]
 #[path = "../../stats.rs"]
 mod stats;
@@ -63,9 +68,24 @@ fn main() -> Result<()> {
     );
     let bed = bed::Bed::up(&Topology::unique())?;
     beside_wrk::case(&bed, &options)?;
+    profile::case(&bed, &options)?;
+    let as_wired = bed::Bed::up(&Topology::unique().with_gro())?;
+    poll_in_a_thread(&as_wired)?;
+    println!("The same, with the sink's interface polled by a thread of its kernel:\n");
+    beside_wrk::case(&as_wired, &options)?;
+    profile::case(&as_wired, &options)?;
+    drop(as_wired);
     https::case(&bed, &options)?;
     even::case(&bed, &options)?;
     many::case(&bed, &options)
+}
+
+/// What the sink's kernel does with frames is then that thread's time, not the sender's.
+fn poll_in_a_thread(bed: &bed::Bed) -> Result<()> {
+    let mut command = bed.sink().command("sh");
+    let status = command.args(["-c", "echo 1 > /sys/class/net/sink0/threaded"]).status()?;
+    ensure!(status.success(), "this kernel has no threads for NAPI");
+    Ok(())
 }
 
 fn options() -> Result<Options> {
