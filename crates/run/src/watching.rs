@@ -91,6 +91,11 @@ impl Watching {
         Ok(())
     }
 
+    /// Whether anybody may look: there is a page or a view.
+    pub fn is_possible(&self) -> bool {
+        self.page.is_some() || self.view.is_some()
+    }
+
     pub fn has_view(&self) -> bool {
         self.view.is_some()
     }

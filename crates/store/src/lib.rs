@@ -29,6 +29,7 @@ mod may_merge;
 mod merge_runs;
 mod number;
 mod outcome;
+mod packs;
 mod read;
 mod rebuild;
 pub mod regular;

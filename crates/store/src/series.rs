@@ -12,18 +12,12 @@
 //! a tenth of that. They are needed once, when the result is made, and are packed as the JSON that they become
 //! there.
 
+use crate::packs::{PACK, pack, unpack};
 use crate::schema::{Interval, IntervalThread, OutcomeCount, Series, StoredClass};
-use flate2::Compression;
-use flate2::read::ZlibDecoder;
-use flate2::write::ZlibEncoder;
-use std::io::BufReader;
 use units::OutcomeClass;
 
 /// Rows of `result.json` at most: one hour at one a second, and what still comes after it.
 pub const MAX_INTERVALS: usize = 4_000;
-
-/// Rows that are packed together. Even, so that pairs are of one pack.
-const PACK: usize = 64;
 
 /// Points of a sparkline at most.
 const MAX_POINTS: usize = 120;
@@ -86,7 +80,7 @@ impl BoundedIntervals {
     /// All rows so far, which leave.
     fn drain(&mut self) -> impl Iterator<Item = Interval> + use<> {
         let (packs, rows) = (std::mem::take(&mut self.packs), std::mem::take(&mut self.rows));
-        packs.into_iter().flat_map(|pack| unpack(&pack)).chain(rows)
+        packs.into_iter().flat_map(|pack| unpack::<Interval>(&pack)).chain(rows)
     }
 
     fn merge_pairs(&mut self) {
@@ -105,16 +99,6 @@ impl BoundedIntervals {
         let open = self.open.take().map(|(row, _)| row);
         (self.drain().chain(open).collect(), self.merged)
     }
-}
-
-fn pack(rows: &[Interval]) -> Box<[u8]> {
-    let mut packer = ZlibEncoder::new(Vec::new(), Compression::fast());
-    serde_json::to_writer(&mut packer, rows).expect("memory takes every row");
-    packer.finish().expect("memory takes every byte").into_boxed_slice()
-}
-
-fn unpack(pack: &[u8]) -> Vec<Interval> {
-    serde_json::from_reader(BufReader::new(ZlibDecoder::new(pack))).expect("what was packed here is whole")
 }
 
 /// `first` followed by `second`, as one row without percentiles.

@@ -7,20 +7,24 @@
 //! Counts of merged intervals add up; percentiles of a bin are those of its merged histograms, never an
 //! average. The same builder serves a run that goes on (`IntervalRow`) and one that was stored
 //! (`intervals.jsonl`, `latency.hlog`). Memory is bounded. Of a run whose length is known, each bin has its
-//! share of the intervals from the start, and once it is full only what is drawn of it is kept. Of any other
-//! run, pairs of bins become one when there are too many, so buckets that are not empty are kept in two or
+//! share of the intervals from the start, and once it is full only what is drawn of it is kept, packed. Of any
+//! other run, pairs of bins become one when there are too many, so buckets that are not empty are kept in two or
 //! three bytes each (about 10 MB for 400 bins of nine series with 1 000 different times each).
 
 use crate::buckets::{Counts, Filled, Packed};
 use crate::figures::{DRAWN, FIGURES, drawn};
+use crate::packs::{PACK, pack, unpack};
 use crate::schema::Interval;
 use crate::series::merge;
 use hdrhistogram::{Counter, Histogram};
 use measure::{IntervalRow, Series};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Steps of a picture at most: what a screen can show.
 pub const MAX_BINS: usize = 400;
+/// The same of a picture that is drawn anew each second: its memory grows with them while the run goes on.
+pub const LIVE_BINS: usize = 100;
 
 /// What a report draws over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +36,7 @@ pub struct Timeline {
 }
 
 /// One step of time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
     /// Counts, percentiles, gauges; `t_s` and `length_s` are the bin's own. Gauges are the largest of the
     /// intervals' (what is left: the least).
@@ -45,7 +49,7 @@ pub struct Bin {
 }
 
 /// A cell of the heat map. Edges are the same in all bins: powers of two, each octave in four equal steps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatCell {
     /// Latencies from `from_ns` (included) to `to_ns` (excluded).
     pub from_ns: u64,
@@ -60,6 +64,9 @@ pub struct TimelineBuilder {
     each: u64,
     /// The length of the run is known: bins are never merged, but for the last one.
     is_settled: bool,
+    is_drawn_often: bool,
+    /// Packs of [`PACK`] bins, the oldest, that are never merged again.
+    packs: Vec<Box<[u8]>>,
     closed: Vec<Closed>,
     /// The bin that does not have all its intervals yet, and how many it has; its buckets are in `counts`.
     open: Option<(Interval, u64)>,
@@ -88,7 +95,23 @@ impl TimelineBuilder {
     pub fn expecting(most: usize, intervals: u64) -> Self {
         let most = most.max(2);
         let each = intervals.div_ceil(most as u64).max(1);
-        Self { most, each, is_settled: intervals > 0, closed: Vec::new(), open: None, counts: scratch() }
+        let is_settled = intervals > 0;
+        Self {
+            most,
+            each,
+            is_settled,
+            is_drawn_often: false,
+            packs: Vec::new(),
+            closed: Vec::new(),
+            open: None,
+            counts: scratch(),
+        }
+    }
+
+    /// Nothing is packed, for it would be unpacked again and again.
+    #[must_use]
+    pub fn drawn_often(self) -> Self {
+        Self { is_drawn_often: true, ..self }
     }
 
     /// An interval of a run that goes on.
@@ -112,12 +135,14 @@ impl TimelineBuilder {
         self.end();
     }
 
-    /// How the run looks so far. Full bins are shared, not copied.
+    /// How the run looks so far. Full bins are shared, not copied, unless they are packed.
     pub fn view(&self) -> Timeline {
         let open = self.open.as_ref().map(|(row, parts)| close(row.clone(), *parts, &self.counts));
         let mut merged = self.closed.iter().map(|closed| closed.parts).max().unwrap_or(0);
         merged = merged.max(open.as_ref().map_or(0, |open| open.parts));
-        let mut bins: Vec<Arc<Bin>> = self.closed.iter().map(|closed| closed.bin.clone()).collect();
+        let packed = self.packs.iter().flat_map(|pack| unpack::<Bin>(pack)).map(Arc::new);
+        let mut bins: Vec<Arc<Bin>> =
+            packed.chain(self.closed.iter().map(|closed| closed.bin.clone())).collect();
         let sliver = self.join_sliver(open.as_ref());
         bins.extend(open.map(|open| open.bin));
         if let Some(joined) = sliver {
@@ -132,13 +157,13 @@ impl TimelineBuilder {
         let mut last_first = open.into_iter().chain(self.closed.iter().rev());
         let (last, before) = (last_first.next()?, last_first.next()?);
         let usual = self.closed.first()?.bin.row.length_s;
-        let alone = self.closed.len() < 2;
+        let alone = self.packs.is_empty() && self.closed.len() < 2;
         (!alone && last.bin.row.length_s < usual / 4.0).then(|| joined(before, last, &mut scratch()))
     }
 
     /// A row of the open bin begins; its buckets are added next.
     pub(crate) fn begin(&mut self, row: Interval) {
-        if self.open.is_none() && self.closed.len() == self.most {
+        if self.open.is_none() && self.packs.len() * PACK + self.closed.len() == self.most {
             match self.is_settled {
                 true => self.reopen_last(),
                 false => self.merge_pairs(),
@@ -168,6 +193,10 @@ impl TimelineBuilder {
             && let [.., settled, _, _] = self.closed.as_mut_slice()
         {
             settled.buckets = None;
+            if self.closed.len() == PACK + 2 && !self.is_drawn_often {
+                let bins: Vec<Arc<Bin>> = self.closed.drain(..PACK).map(|closed| closed.bin).collect();
+                self.packs.push(pack(&bins.iter().map(|bin| &**bin).collect::<Vec<_>>()));
+            }
         }
     }
 
@@ -308,6 +337,33 @@ mod tests {
         // 2 000 lies in the third step of the octave from 1 024, 5 000 in the first of that from 4 096.
         let cells: Vec<_> = timeline.bins[1].heat.iter().map(|cell| (cell.from_ns, cell.count)).collect();
         assert_eq!(cells, [(1_792, 1), (4_096, 1)]);
+    }
+
+    #[test]
+    fn what_is_packed_is_what_it_was() {
+        for intervals in [1, 65, 66, 67, 130, 200, 400, 401, 799, 3_000] {
+            for most in [66, 100, 400] {
+                let [mut packed, mut plain] = [false, true].map(|is_drawn_often| TimelineBuilder {
+                    is_drawn_often,
+                    ..TimelineBuilder::expecting(most, intervals)
+                });
+                // Some more come than were expected, and the last of them is a sliver.
+                for n in 0..intervals + 3 {
+                    for builder in [&mut packed, &mut plain] {
+                        let (mut row, histograms) = second(n, &[1_000 * (n + 1), 5_000]);
+                        if n == intervals + 2 {
+                            row.length_s = 0.01;
+                        }
+                        builder.push_stored(row, &histograms);
+                    }
+                }
+                assert_eq!(packed.view(), plain.view(), "{intervals} intervals in {most} bins");
+                assert!(plain.packs.is_empty());
+                if (intervals, most) == (400, 400) {
+                    assert_eq!(packed.packs.len(), 6);
+                }
+            }
+        }
     }
 
     #[test]

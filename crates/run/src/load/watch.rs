@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::schema::{Interval, SinkStatus};
-use store::timeline::MAX_BINS;
+use store::timeline::{LIVE_BINS, MAX_BINS};
 use store::{RunResult, Spans, Timeline, TimelineBuilder};
 use units::Instant;
 
@@ -97,13 +97,17 @@ impl Prepared<'_> {
         let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
         let mut watch = clock.watch();
         let mut worst = watch.check();
-        let timeline = RefCell::new(TimelineBuilder::expecting(MAX_BINS, brief.intervals()));
+        let mut timeline = TimelineBuilder::expecting(MAX_BINS, brief.intervals());
+        // Only if somebody may look.
+        let live_bins = || TimelineBuilder::expecting(LIVE_BINS, brief.intervals()).drawn_often();
+        let shown = RefCell::new(watching.is_possible().then(live_bins));
         let is_new = Cell::new(false);
         let aborted_by = Cell::new(None);
         let mut row = |row: &measure::IntervalRow| {
             sink.row(row);
             hub.row(row);
-            timeline.borrow_mut().push(row);
+            timeline.push(row);
+            shown.borrow_mut().iter_mut().for_each(|shown| shown.push(row));
             is_new.set(true);
             progress.show(row);
             if let Some(host) = host {
@@ -132,14 +136,15 @@ impl Prepared<'_> {
             watching.look(is_new.take(), || {
                 let is_steered = engine.steered(begun_at).is_some();
                 let so_far = so_far(begun, brief, &clock, &collector, is_steered);
-                Update { result: Arc::new(so_far), timeline: Arc::new(timeline.borrow().view()) }
+                let shown = shown.borrow().as_ref().map(TimelineBuilder::view).unwrap_or_default();
+                Update { result: Arc::new(so_far), timeline: Arc::new(shown) }
             });
         }
         engine.join();
         let (totals, health) = collector.finish(clock.now(), &mut row);
         let sinks = hub.end_rows(run_sinks::PATIENCE);
         let agreement = if worst.holds() { watch.check() } else { worst };
-        let timeline = timeline.borrow().view();
+        let timeline = timeline.view();
         let stopped: Stopped = engine.control().halt().into();
         Ok(Watched {
             totals,
