@@ -42,7 +42,7 @@ pub(super) fn read(socket: BorrowedFd<'_>, own: IpAddr) -> Said {
         said.entries += 1;
         let length = header.msg_controllen.min(control.0.len());
         match origin(&control.0[..length]) {
-            Some(from) if from == own => said.stranded += 1,
+            Some(Origin { from, is_for_port: false }) if from == own => said.stranded += 1,
             Some(_) => said.refused += 1,
             // The call that failed has said it, too.
             None => {}
@@ -51,8 +51,20 @@ pub(super) fn read(socket: BorrowedFd<'_>, own: IpAddr) -> Said {
     said
 }
 
+/// Of an ICMP message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    from: IpAddr,
+    /// Nobody has the port: the datagram arrived, perhaps on this host.
+    is_for_port: bool,
+}
+
+/// Port unreachable, of "destination unreachable": types 3 and 1 (RFC 792, RFC 4443).
+const PORT_V4: [u8; 2] = [3, 3];
+const PORT_V6: [u8; 2] = [1, 4];
+
 /// Who sent the ICMP message, if it was one.
-fn origin(mut control: &[u8]) -> Option<IpAddr> {
+fn origin(mut control: &[u8]) -> Option<Origin> {
     // cmsg(3): length, level, type, value, aligned to 8.
     while let Some((head, rest)) = control.split_at_checked(16) {
         let number = |at: usize| i32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -62,12 +74,18 @@ fn origin(mut control: &[u8]) -> Option<IpAddr> {
             (libc::IPPROTO_IP, libc::IP_RECVERR) if value.get(4) == Some(&libc::SO_EE_ORIGIN_ICMP) => {
                 // sockaddr_in: family, port, address.
                 let address: [u8; 4] = value.get(ENTRY + 4..ENTRY + 8)?.try_into().ok()?;
-                return Some(Ipv4Addr::from(address).into());
+                return Some(Origin {
+                    from: Ipv4Addr::from(address).into(),
+                    is_for_port: value[5..7] == PORT_V4,
+                });
             }
             (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) if value.get(4) == Some(&libc::SO_EE_ORIGIN_ICMP6) => {
                 // sockaddr_in6: family, port, flow, address.
                 let address: [u8; 16] = value.get(ENTRY + 8..ENTRY + 24)?.try_into().ok()?;
-                return Some(Ipv6Addr::from(address).into());
+                return Some(Origin {
+                    from: Ipv6Addr::from(address).into(),
+                    is_for_port: value[5..7] == PORT_V6,
+                });
             }
             _ => control = control.get(length.max(16).next_multiple_of(8)..)?,
         }
@@ -105,9 +123,9 @@ mod tests {
 
     #[test]
     fn only_icmp_has_a_sender() {
-        let entry = |level: i32, kind: i32, origin: u8, sender: &[u8]| {
+        let entry = |level: i32, kind: i32, [origin, of, code]: [u8; 3], sender: &[u8]| {
             let mut value = vec![0; ENTRY];
-            value[4] = origin;
+            value[4..7].copy_from_slice(&[origin, of, code]);
             value.extend_from_slice(sender);
             let mut message = (16 + value.len() as u64).to_ne_bytes().to_vec();
             message.extend(level.to_ne_bytes().into_iter().chain(kind.to_ne_bytes()).chain(value));
@@ -115,16 +133,23 @@ mod tests {
             message
         };
         let v4 = [2, 0, 0, 0, 198, 18, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-        let icmp = entry(libc::IPPROTO_IP, libc::IP_RECVERR, libc::SO_EE_ORIGIN_ICMP, &v4);
-        let found = Some(IpAddr::from([198, 18, 0, 1]));
-        assert_eq!(origin(&icmp), found);
-        let stamp = entry(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, 0, &[]);
-        assert_eq!(origin(&[stamp, icmp].concat()), found);
-        let local = entry(libc::IPPROTO_IP, libc::IP_RECVERR, libc::SO_EE_ORIGIN_LOCAL, &v4);
+        let icmp = |code| entry(libc::IPPROTO_IP, libc::IP_RECVERR, [libc::SO_EE_ORIGIN_ICMP, 3, code], &v4);
+        let from = IpAddr::from([198, 18, 0, 1]);
+        // No way to the host, and no such port there.
+        for (code, is_for_port) in [(1, false), (3, true)] {
+            let found = Some(Origin { from, is_for_port });
+            assert_eq!(origin(&icmp(code)), found);
+            let stamp = entry(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, [0; 3], &[]);
+            assert_eq!(origin(&[stamp, icmp(code)].concat()), found);
+        }
+        let local = entry(libc::IPPROTO_IP, libc::IP_RECVERR, [libc::SO_EE_ORIGIN_LOCAL, 3, 1], &v4);
         assert_eq!((origin(&local), origin(&[]), origin(&[1; 20])), (None, None, None));
         let mut v6 = vec![10, 0, 0, 0, 0, 0, 0, 0];
         v6.extend(Ipv6Addr::LOCALHOST.octets());
-        let icmp6 = entry(libc::IPPROTO_IPV6, libc::IPV6_RECVERR, libc::SO_EE_ORIGIN_ICMP6, &v6);
-        assert_eq!(origin(&icmp6), Some(Ipv6Addr::LOCALHOST.into()));
+        for (code, is_for_port) in [(3, false), (4, true)] {
+            let what = [libc::SO_EE_ORIGIN_ICMP6, 1, code];
+            let icmp6 = entry(libc::IPPROTO_IPV6, libc::IPV6_RECVERR, what, &v6);
+            assert_eq!(origin(&icmp6), Some(Origin { from: Ipv6Addr::LOCALHOST.into(), is_for_port }));
+        }
     }
 }

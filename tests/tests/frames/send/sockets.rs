@@ -48,6 +48,21 @@ fn datagrams_whose_next_hop_nobody_answers_for_were_not_sent() {
     }
 }
 
+/// The answer to each, that nobody has the port, comes from the address that sends.
+#[test]
+fn datagrams_to_a_port_that_nobody_has_on_this_host_have_left() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    for address in ["127.0.0.1", "[::1]"] {
+        let run = Tare::packets(&format!("send udp:{address}:9 --rate 5k -n 5k --accept-invalid"));
+        let run = run.inside(bed.generator()).run();
+        let port = &run.result["packets"]["ports"][0];
+        assert_eq!(port["sent"], 5_000, "{port}: {run}");
+        assert!(port["drops"].to_string().contains("peer"), "{port}: {run}");
+        assert!(run.criterion("transmit.drops").holds, "{run}");
+    }
+}
+
 #[test]
 fn a_receiver_needs_a_port_that_somebody_sends_to() {
     let _guard = beside_others();
