@@ -120,6 +120,12 @@ impl Began {
     }
 }
 
+/// Its addresses, as long as this is kept.
+fn claims(via: &Via) -> Result<Claims, SessionError> {
+    let own: Vec<IpAddr> = via.ranges().flat_map(|range| range.iter()).collect();
+    Claims::of(&via.port, &own).map_err(|address| SessionError::OfAnotherRun { address })
+}
+
 /// See the module.
 pub struct Sessions {
     port: Box<dyn Port>,
@@ -141,8 +147,7 @@ impl Sessions {
     /// The port, or the addresses on it. Nothing was sent if it is of whose they are.
     pub fn open_port(via: &Via, share: bool, now: &dyn Fn() -> Instant) -> Result<Self, SessionError> {
         let beside = Beside::look(via, share)?;
-        let own: Vec<IpAddr> = via.ranges().flat_map(|range| range.iter()).collect();
-        let claims = Claims::of(&via.port, &own).map_err(|address| SessionError::OfAnotherRun { address })?;
+        let claims = claims(via)?;
         let wish = Wish { stamps: true, ours: Some(beside.ours(via)), ..Wish::default() };
         let port = port::open(&via.port, &wish)?;
         let via = Via { shared: beside.is_shared(), ..via.clone() };
@@ -171,6 +176,7 @@ impl Sessions {
         if !share {
             wish.ours = Some(Beside::look(via, share)?.ours(via));
         }
+        claims(via)?;
         let about = port::check(&via.port, &wish)?;
         match about.can.transmit && about.can.receive {
             true => Ok(()),

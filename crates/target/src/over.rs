@@ -16,9 +16,10 @@ use crate::config::TargetConfig;
 use crate::distribution::Distribution;
 use crate::signal;
 use clock::{Clock, HostClock};
-use port::{For, Port, PortError, Wish};
+use port::{Claims, For, Port, PortError, Wish};
 use station::{Link, Station, StationError, Via};
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +54,11 @@ pub enum OverError {
     Setup(std::io::Error),
     #[error("CPU {0} is not one that this process may use")]
     Cpu(u32),
+    #[error(
+        "another target or run uses {0} on this interface: the two would answer each other's connections; \
+         wait until it ends, or use other addresses (ip=)"
+    )]
+    OfAnother(IpAddr),
 }
 
 /// Everything about it.
@@ -141,6 +147,8 @@ impl OverConfig {
 pub struct RunningOver {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<Result<Served, OverError>>>,
+    /// Nobody else on the interface serves, or uses, these addresses meanwhile.
+    _claims: Claims,
 }
 
 /// Opens the port, makes sure that nobody has the addresses, and serves.
@@ -149,6 +157,8 @@ pub struct RunningOver {
 /// A port that cannot be opened, a duplicate address, too large a response, a CPU that cannot be used.
 pub fn spawn(config: &OverConfig) -> Result<RunningOver, OverError> {
     let clock = HostClock::calibrate();
+    let own: Vec<IpAddr> = config.via.ranges().flat_map(|range| range.iter()).collect();
+    let claims = Claims::of(&config.via.port, &own).map_err(OverError::OfAnother)?;
     let mut queues = Vec::new();
     for queue in 0..config.workers {
         let fanout = (config.workers > 1).then_some(std::process::id() as u16);
@@ -171,7 +181,7 @@ pub fn spawn(config: &OverConfig) -> Result<RunningOver, OverError> {
         queues.push((port, responder));
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let mut running = RunningOver { stop: stop.clone(), workers: Vec::new() };
+    let mut running = RunningOver { stop: stop.clone(), workers: Vec::new(), _claims: claims };
     for (index, (port, responder)) in queues.into_iter().enumerate() {
         let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
         let worker = Worker { port, responder, clock, spin: config.spin, stop: stop.clone() };

@@ -3,7 +3,7 @@
 use super::{Capture, Ground, OWN, SERVER};
 use std::time::Duration;
 use tare_system_tests::bed::run_in;
-use tare_system_tests::{Run, Tare, alone, beside_others};
+use tare_system_tests::{Run, Tare, alone, beside_others, binary};
 
 /// Nothing but what the plan names was sent by our addresses: segments to the server, and questions for MAC
 /// addresses.
@@ -256,7 +256,7 @@ fn addresses_of_another_run_are_refused_before_anything_is_sent() {
     let _shared = beside_others();
     let ground = Ground::new();
     let target = ground.target("--no-truth --delay 5ms");
-    let load = format!("--parallel 4 --duration 2s {}", target.url());
+    let load = format!("--parallel 4 --duration 4s {}", target.url());
     let first = ground.by("packet", &load).start();
     first.sleep_until(Duration::from_millis(600));
     let second = ground.by("packet", &load).start().finish_unchecked();
@@ -268,6 +268,18 @@ fn addresses_of_another_run_are_refused_before_anything_is_sent() {
     let third = ground.by("packet", &load).through(other).start().finish_unchecked();
     assert_eq!(third.code, Some(2), "{third}");
     assert!(third.stderr.contains("another run uses 198.18.0.10"), "{third}");
+    // So are they as a target's, and the doctor knows it before.
+    let own = "packet:gen0,ip=198.18.0.10/24";
+    let said = |words: &str| {
+        let mut tare = ground.generator().command(binary().to_str().expect("a path"));
+        let output = tare.args(words.split(' ')).output().expect("tare runs");
+        let all = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&all).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (code, text) = said(&format!("target --over {own} --for 1s"));
+    assert!(code == Some(2) && text.contains("another target or run uses 198.18.0.10"), "{code:?} {text}");
+    let (_, text) = said(&format!("doctor -- http --via {own} -n 1 {}", target.url()));
+    assert!(text.contains("another run uses 198.18.0.10"), "{text}");
     // Others of the same subnet are had at once, and these when the first has ended.
     let beside = ground.beside(3, "packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
     let first = first.finish();
