@@ -53,7 +53,7 @@ beside=$!
         RUST_TEST_THREADS=4 cargo test --release --workspace --exclude tare-system-tests --exclude tare-filter --exclude tare-stats --no-fail-fast
         crates=$?
         # Each test waits in a thread for its turn (tests/src/lock.rs).
-        RUST_TEST_THREADS=64 cargo test --release --package tare-system-tests --no-fail-fast
+        RUST_TEST_THREADS=400 cargo test --release --package tare-system-tests --no-fail-fast
         crates=$((crates + $?))
         wait $computes
         crates=$((crates + $?))

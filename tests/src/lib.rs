@@ -16,8 +16,9 @@
 //! - The binary is `target/release/tare`; `cargo build --release -p tare` makes it.
 //! - Everything listens on loopback, or in a namespace that the test made; every process is ended by its pid,
 //!   also when a test panics.
-//! - A test that measures time takes [`alone`]; every other takes [`beside_others`]. So a measurement never
-//!   shares the machine with another test, not even of another program.
+//! - A test that measures time takes [`alone`], or [`light`] if it leaves the CPUs idle and some milliseconds
+//!   more do no harm; every other takes [`beside_others`]. So a measurement shares the machine with no other
+//!   test, or with another that is as light.
 //! - A test that lacks a program or a privilege fails and says what is missing. One that the machine makes
 //!   meaningless (its CPUs are with others, no figure is the same twice) says so by [`skipped`], and is counted
 //!   as that.
@@ -42,7 +43,7 @@ pub mod trust;
 pub mod wire;
 
 pub use bed::TestBed;
-pub use lock::{alone, beside_others};
+pub use lock::{alone, beside_others, light};
 pub use nginx::Nginx;
 pub use process::Process;
 pub use recorder::Recorder;

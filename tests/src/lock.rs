@@ -1,46 +1,53 @@
-//! Turns of the tests: those that measure time run alone, the others beside each other.
+//! Turns of the tests: those that measure time run alone, or some together if they leave the CPUs idle; the
+//! others run beside each other.
 //!
 //! ```text
 //! test ─► Turns (this process) ─► gate ─► lock (files, between processes)
 //! ```
 //!
-//! - Within a process, tests that run beside others go first, [`BESIDE`] at a time, and those that run alone
-//!   follow one by one. So the machine is not drained for each of them. This needs a thread for each test that
-//!   waits: `scripts/test.sh` sets `RUST_TEST_THREADS`.
+//! - Within a process, tests that run beside others go first, [`BESIDE`] at a time. Light ones follow,
+//!   [`LIGHT`] at a time, and at last those that run alone, one by one. So the machine is not drained for each
+//!   of them. This needs a thread for each test that waits: `scripts/test.sh` sets `RUST_TEST_THREADS`.
 //! - Between processes, two files are locked. Everyone takes the gate alone, then the lock (shared or alone),
 //!   and frees the gate as soon as the lock is held. A process that waits to be alone holds the gate, so nobody
-//!   overtakes it.
+//!   overtakes it. Light tests hold the lock alone, all of a process together.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 /// Tests that run beside each other in one process. Most of them sleep: more would make those wait that do not.
 const BESIDE: usize = 4;
+/// Light tests at a time: together they leave a CPU idle more often than not.
+const LIGHT: usize = 2;
 
-static TURNS: Turns = Turns::new(BESIDE);
+static TURNS: Turns = Turns::new(BESIDE, LIGHT);
+/// What the light tests of this process hold together.
+static LIGHT_LOCK: Mutex<Weak<File>> = Mutex::new(Weak::new());
 
 /// Held until it is dropped.
 #[must_use = "the next turn begins as soon as this is dropped"]
 pub struct Guard {
     // Freed in this order.
     _taken: Taken,
-    _lock: File,
+    _lock: Arc<File>,
     _turn: Turn<'static>,
 }
 
-/// How long a turn takes, for whoever wants the tests to be faster: a line `seconds alone|beside test` at the
-/// end of the file that `TARE_TEST_TIMES` names.
+/// How long a turn takes, for whoever wants the tests to be faster: a line `seconds CPU-seconds
+/// alone|light|beside test` at the end of the file that `TARE_TEST_TIMES` names. The CPU time is that of the
+/// whole process, of other tests that ran as well.
 struct Taken {
     since: Instant,
-    how: &'static str,
+    cpu_s: f64,
+    how: How,
 }
 
 impl Taken {
-    fn now(how: &'static str) -> Self {
-        Self { since: Instant::now(), how }
+    fn now(how: How) -> Self {
+        Self { since: Instant::now(), cpu_s: cpu_s(), how }
     }
 }
 
@@ -49,30 +56,52 @@ impl Drop for Taken {
         let Some(path) = std::env::var_os("TARE_TEST_TIMES") else { return };
         let thread = std::thread::current();
         let line = format!(
-            "{:.2} {} {}\n",
+            "{:.2} {:.2} {:?} {}\n",
             self.since.elapsed().as_secs_f64(),
+            cpu_s() - self.cpu_s,
             self.how,
             thread.name().unwrap_or("?")
         );
         let file = File::options().create(true).append(true).open(path);
-        if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        if let Err(error) = file.and_then(|mut file| file.write_all(line.to_lowercase().as_bytes())) {
             eprintln!("cannot write the time of a test: {error}");
         }
     }
 }
 
+/// What this process and its ended children had of the CPUs until now (proc_pid_stat(5), in hundredths).
+fn cpu_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = text.rsplit(')').next().unwrap_or_default();
+    let times = after_name.split_whitespace().skip(11).take(4);
+    times.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
 /// For a test that measures time: no other test of this package runs meanwhile.
 pub fn alone() -> Guard {
-    let turn = TURNS.alone();
-    let lock = lock(&folder(), File::lock);
-    Guard { _taken: Taken::now("alone"), _lock: lock, _turn: turn }
+    take(How::Alone, || Arc::new(lock(&folder(), File::lock)))
+}
+
+/// For a test that measures time, but in milliseconds, and takes less than half of a CPU: a few of its kind run
+/// meanwhile.
+pub fn light() -> Guard {
+    take(How::Light, || {
+        let mut shared = LIGHT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = shared.upgrade().unwrap_or_else(|| Arc::new(lock(&folder(), File::lock)));
+        *shared = Arc::downgrade(&held);
+        held
+    })
 }
 
 /// For every other test.
 pub fn beside_others() -> Guard {
-    let turn = TURNS.beside_others();
-    let lock = lock(&folder(), File::lock_shared);
-    Guard { _taken: Taken::now("beside"), _lock: lock, _turn: turn }
+    take(How::Beside, || Arc::new(lock(&folder(), File::lock_shared)))
+}
+
+fn take(how: How, lock: impl FnOnce() -> Arc<File>) -> Guard {
+    let turn = TURNS.take(how);
+    let lock = lock();
+    Guard { _taken: Taken::now(how), _lock: lock, _turn: turn }
 }
 
 fn folder() -> PathBuf {
@@ -89,59 +118,73 @@ fn lock(folder: &Path, how: impl Fn(&File) -> std::io::Result<()>) -> File {
     lock
 }
 
-/// Who runs in this process, and who waits to run beside others.
+/// In the order in which they have their turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Beside,
+    Light,
+    Alone,
+}
+
+/// Who runs in this process, and who waits.
 struct Turns {
-    places: usize,
+    /// How many of a kind may run at once.
+    places: [usize; 3],
     now: Mutex<Now>,
     changed: Condvar,
 }
 
+/// Of each kind.
 struct Now {
-    alone: bool,
-    beside: usize,
-    waiting_beside: usize,
+    running: [usize; 3],
+    waiting: [usize; 3],
+}
+
+impl Now {
+    /// A place is free, no other kind runs, and none that goes first waits.
+    fn is_turn_of(&self, how: How, places: &[usize; 3]) -> bool {
+        let kind = how as usize;
+        let others = (0..3).filter(|other| *other != kind).map(|other| self.running[other]);
+        self.running[kind] < places[kind]
+            && others.sum::<usize>() == 0
+            && self.waiting[..kind].iter().sum::<usize>() == 0
+    }
 }
 
 impl Turns {
-    const fn new(places: usize) -> Self {
-        let now = Now { alone: false, beside: 0, waiting_beside: 0 };
-        Self { places, now: Mutex::new(now), changed: Condvar::new() }
+    const fn new(beside: usize, light: usize) -> Self {
+        let now = Now { running: [0; 3], waiting: [0; 3] };
+        Self { places: [beside, light, 1], now: Mutex::new(now), changed: Condvar::new() }
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn alone(&self) -> Turn<'_> {
-        let waits = |now: &mut Now| now.alone || now.beside > 0 || now.waiting_beside > 0;
-        let mut now = self.changed.wait_while(self.now(), waits).unwrap_or_else(PoisonError::into_inner);
-        now.alone = true;
-        Turn(self)
-    }
-
-    fn beside_others(&self) -> Turn<'_> {
+    fn take(&self, how: How) -> Turn<'_> {
         let mut now = self.now();
-        now.waiting_beside += 1;
-        let waits = |now: &mut Now| now.alone || now.beside == self.places;
+        now.waiting[how as usize] += 1;
+        let waits = |now: &mut Now| !now.is_turn_of(how, &self.places);
         now = self.changed.wait_while(now, waits).unwrap_or_else(PoisonError::into_inner);
-        now.waiting_beside -= 1;
-        now.beside += 1;
-        Turn(self)
+        now.waiting[how as usize] -= 1;
+        now.running[how as usize] += 1;
+        drop(now);
+        // Of several that waited for this one, more may go on.
+        self.changed.notify_all();
+        Turn { turns: self, how }
     }
 }
 
 /// Ends when it is dropped.
-struct Turn<'a>(&'a Turns);
+struct Turn<'a> {
+    turns: &'a Turns,
+    how: How,
+}
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut now = self.0.now();
-        match now.alone {
-            true => now.alone = false,
-            false => now.beside -= 1,
-        }
-        drop(now);
-        self.0.changed.notify_all();
+        self.turns.now().running[self.how as usize] -= 1;
+        self.turns.changed.notify_all();
     }
 }
 
@@ -153,49 +196,48 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn one_alone_or_some_beside_each_other_and_those_first() {
-        let turns = Turns::new(3);
-        let (running, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-        let first = turns.alone();
+    fn some_beside_each_other_then_light_ones_then_one_alone() {
+        let turns = Turns::new(3, 2);
+        let (running, done) = ([const { AtomicUsize::new(0) }; 3], AtomicUsize::new(0));
+        let most = [const { AtomicUsize::new(0) }; 3];
+        let run = |how: How, before: usize, until: usize| {
+            let _turn = turns.take(how);
+            let others = (0..3).filter(|kind| *kind != how as usize);
+            assert_eq!(others.map(|kind| running[kind].load(SeqCst)).sum::<usize>(), 0, "{how:?}");
+            most[how as usize].fetch_max(running[how as usize].fetch_add(1, SeqCst) + 1, SeqCst);
+            assert!((before..until).contains(&done.load(SeqCst)), "{how:?} has its turn");
+            thread::sleep(Duration::from_millis(2));
+            running[how as usize].fetch_sub(1, SeqCst);
+            done.fetch_add(1, SeqCst);
+        };
+        let first = turns.take(How::Alone);
         thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let _turn = turns.alone();
-                    assert_eq!(running.fetch_add(1, SeqCst), 0, "one that is alone");
-                    assert_eq!(done.load(SeqCst), 20, "those beside others come first");
-                    thread::sleep(Duration::from_millis(2));
-                    running.fetch_sub(1, SeqCst);
-                });
+            let run = &run;
+            for (how, count, before) in [(How::Alone, 4, 30), (How::Light, 10, 20), (How::Beside, 20, 0)] {
+                for _ in 0..count {
+                    scope.spawn(move || run(how, before, before + count));
+                }
             }
-            for _ in 0..20 {
-                scope.spawn(|| {
-                    let _turn = turns.beside_others();
-                    most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
-                    thread::sleep(Duration::from_millis(2));
-                    running.fetch_sub(1, SeqCst);
-                    done.fetch_add(1, SeqCst);
-                });
-            }
-            while turns.now().waiting_beside < 20 {
+            while turns.now().waiting != [20, 10, 4] {
                 thread::yield_now();
             }
             drop(first);
         });
-        assert_eq!(most.load(SeqCst), 3);
+        assert_eq!(most.map(AtomicUsize::into_inner), [3, 2, 1]);
     }
 
     #[test]
     fn a_turn_ends_with_a_test_that_fails() {
-        let turns = Turns::new(1);
+        let turns = Turns::new(1, 1);
         let failed = thread::scope(|scope| {
             let failing = scope.spawn(|| {
-                let _turn = turns.alone();
+                let _turn = turns.take(How::Alone);
                 panic!("as a failing test does");
             });
             failing.join()
         });
         assert!(failed.is_err());
-        let _turn = turns.alone();
+        let _turn = turns.take(How::Beside);
     }
 
     /// Each lock opens its file, so threads stand for processes here. Without the gate, one of the four would

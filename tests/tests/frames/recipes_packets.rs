@@ -2,7 +2,7 @@
 //! bottom.
 //!
 //! All blocks share one scratch folder: later ones use beds and files that earlier ones made. Runs that they
-//! save must add up and have a verdict. Beds whose names begin with `docs` are taken away at the end, also
+//! save must add up and have a verdict. The beds that a page makes are taken away at the end, also
 //! after a failure.
 
 use serde_json::Value;
@@ -11,19 +11,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tare_system_tests::recipe::{Recipe, adds_up, recipes, results_under};
-use tare_system_tests::{alone, binary, need, need_root, scratch};
+use tare_system_tests::{binary, light, need, need_root, scratch};
 
 /// Seconds that one block may take.
 const LIMIT: &str = "60";
-/// Beds that the pages make.
-const BEDS: [&str; 3] = ["docs", "docsfw", "docsvia"];
-
 /// Takes the beds of the page away.
-struct Beds;
+struct Beds(&'static [&'static str]);
 
 impl Beds {
-    fn away() {
-        for bed in BEDS {
+    fn away(&self) {
+        for bed in self.0 {
             // That there is none is no fault.
             let _ = Command::new(binary()).args(["lab", "down", "--name", bed]).output();
         }
@@ -32,7 +29,7 @@ impl Beds {
 
 impl Drop for Beds {
     fn drop(&mut self) {
-        Self::away();
+        self.away();
     }
 }
 
@@ -75,25 +72,26 @@ fn check(result: &Value) -> Result<(), String> {
 
 #[test]
 fn every_recipe_for_frames_works_as_it_stands() {
-    try_page("packets.md", 11, 10);
+    try_page("packets.md", 11, 10, &["docs", "docsfw"]);
 }
 
 #[test]
 fn every_recipe_past_the_kernel_works_as_it_stands() {
-    try_page("past-the-kernel.md", 7, 5);
+    try_page("past-the-kernel.md", 7, 5, &["docsvia"]);
 }
 
-/// Runs all recipes of a page; it has so many at least, and they save so many runs.
-fn try_page(page: &'static str, least: usize, runs: usize) {
-    let _alone = alone();
+/// Runs all recipes of a page; it has so many at least, they save so many runs, and make these beds.
+fn try_page(page: &'static str, least: usize, runs: usize, beds: &'static [&'static str]) {
+    // Their loads and sleeps are meant for a machine that does little else.
+    let _light = light();
     need_root();
     ["ip", "timeout", "bash"].into_iter().for_each(need);
     let folder = scratch();
     let path = patient_tare(folder.path());
     let recipes = recipes(page);
     assert!(recipes.len() >= least, "the page has its recipes: {} found", recipes.len());
-    Beds::away();
-    let _beds = Beds;
+    let beds = Beds(beds);
+    beds.away();
     for recipe in &recipes {
         if let Err(why) = cook(recipe, folder.path(), &path) {
             panic!("docs/{}:{}\n{}{why}", recipe.page, recipe.line, recipe.script);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tare_system_tests::bed::{Namespace, TestBed, Topology, run_in};
 use tare_system_tests::process::wait_until;
 use tare_system_tests::tmux::Tmux;
-use tare_system_tests::{Run, Tare, alone, beside_others, binary, need, patiently, scratch};
+use tare_system_tests::{Run, Tare, alone, beside_others, binary, light, need, patiently, scratch};
 
 /// A hardware address that nobody has: frames go there without being asked for.
 const NOBODY: &str = "02:00:00:00:00:99";

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use tare_system_tests::bed::{Middlebox, Topology, run_in};
 use tare_system_tests::process::{text_of, wait_until};
-use tare_system_tests::{Run, Tare, TestBed, alone, beside_others, binary};
+use tare_system_tests::{Run, Tare, TestBed, alone, beside_others, binary, light};
 
 const QUICK: &str = "--sizes 64 --goal ndr --trial-time 200ms --first-trial-time 100ms --width 10% --bursts 0 \
                      --drain 50ms --no-latency";
@@ -39,7 +39,7 @@ fn ends(bed: &TestBed) -> String {
 
 #[test]
 fn a_router_is_swept_in_both_directions_with_the_mac_of_each_side() {
-    let _alone = alone();
+    let _light = light();
     let bed = TestBed::up(Topology::unique().middlebox(Middlebox::Router));
     let address =
         |namespace: &tare_system_tests::bed::Namespace| namespace.interface().ipv4.expect("an address");
@@ -162,7 +162,7 @@ fn a_middlebox_that_is_stopped_and_started_again_is_a_reset_of_that_length() {
 
 #[test]
 fn a_middlebox_that_does_not_come_back_is_told_in_time() {
-    let _alone = alone();
+    let _light = light();
     let bed = TestBed::up(Topology::unique().middlebox(Middlebox::Wire));
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
@@ -190,7 +190,7 @@ fn a_middlebox_that_does_not_come_back_is_told_in_time() {
 
 #[test]
 fn a_reset_command_that_fails_leaves_no_run_valid() {
-    let _alone = alone();
+    let _light = light();
     let run = Tare::packets(&format!(
         "sweep --send mem:failing --receive mem:failing --max-rate 1k --min-rate 100 {QUICK}"
     ))
@@ -207,7 +207,7 @@ fn a_reset_command_that_fails_leaves_no_run_valid() {
 
 #[test]
 fn without_a_command_somebody_is_asked_and_waited_for() {
-    let _alone = alone();
+    let _light = light();
     let ports = "--send mem:hand --receive mem:hand --max-rate 1k --min-rate 100";
     let run = sweep(&format!("{ports} {QUICK} --resets 2 --reset-time 500ms"));
     for number in ["1 of 2", "2 of 2"] {
@@ -221,7 +221,7 @@ fn without_a_command_somebody_is_asked_and_waited_for() {
 
 #[test]
 fn an_overload_that_loses_nothing_is_no_overload() {
-    let _alone = alone();
+    let _light = light();
     let ports = "--send mem:over --receive mem:over --max-rate 1k --min-rate 100";
     let words = format!("{ports} {QUICK} --recovery 2 --overload-time 200ms");
     let is_lossless = |run: &Run| {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tare_system_tests::bed::{Middlebox, TestBed, Topology};
 use tare_system_tests::process::wait_until;
 use tare_system_tests::run::AHEAD;
-use tare_system_tests::{Run, Tare, Target, alone, patiently, scratch};
+use tare_system_tests::{Run, Tare, Target, alone, light, patiently, scratch};
 
 /// A server of one kind of answer, a thread a connection, until it is dropped.
 struct Server {
@@ -103,7 +103,7 @@ fn stopped(io: &str) -> Run {
 
 #[test]
 fn a_stop_of_the_generator_is_its_own_and_no_closed_loop_is_valid_with_it() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let run = stopped("epoll");
         assert!(ns(&run, "latency_ns.max") > 550e6, "{run}");
@@ -122,7 +122,7 @@ fn a_stop_of_the_generator_is_its_own_and_no_closed_loop_is_valid_with_it() {
 
 #[test]
 fn a_stop_is_in_no_valid_run_by_io_uring_either() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let run = stopped("uring");
         assert!(!holds(&run, "pauses"), "{run}");
@@ -134,7 +134,7 @@ fn a_stop_is_in_no_valid_run_by_io_uring_either() {
 /// waited for the generator, too, and nobody knows.
 #[test]
 fn what_waits_behind_an_answer_without_a_stamp_is_in_no_valid_run() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let folder = scratch();
         let socket = folder.path().join("target");
@@ -217,7 +217,7 @@ fn an_endless_answer_ends_with_its_time_out_and_the_run_with_its_duration() {
 /// is what was achieved (Little: 50 under way ÷ 0.9 s each is 55/s; 100/s never was).
 #[test]
 fn what_is_answered_after_the_end_is_in_no_rate() {
-    let _alone = alone();
+    let _light = light();
     let target = Target::start("--delay 900ms");
     patiently(3, || {
         let run = Tare::http(&format!("--parallel 50 --duration 1s {}", target.url())).run();
@@ -304,7 +304,7 @@ fn an_upload_that_waits_for_the_generator_is_not_known_to_be_the_targets() {
 /// A loop that stood still reads what has come before it says that nothing came.
 #[test]
 fn a_response_that_came_in_time_is_no_timeout() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let target = Target::start_through(&AHEAD, "--delay 20ms");
         let load = format!("--rate 800 --duration 3s --timeout 40ms {}", target.url());
@@ -356,7 +356,7 @@ fn a_second_in_which_no_100_comes_may_be_the_targets_or_not() {
 
 #[test]
 fn a_100_that_lies_unread_keeps_the_target_waiting() {
-    let _alone = alone();
+    let _light = light();
     let pid = Arc::new(std::sync::atomic::AtomicI32::new(0));
     let of_tare = pid.clone();
     let server = Server::start(move |stream, _| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use tare_system_tests::run::AHEAD;
 use tare_system_tests::wire::{Wire, answer_all};
-use tare_system_tests::{Run, Tare, Target, alone, need, need_root, scratch};
+use tare_system_tests::{Run, Tare, Target, light, need, need_root, scratch};
 
 /// A file of JSON lines: name, URL and weight.
 fn lines(path: &Path, lines: &[(&str, &str, u32)]) {
@@ -52,7 +52,7 @@ fn not_moved(disturbance: Duration, without: impl Fn() -> Run, with: impl Fn() -
 
 #[test]
 fn handshakes_that_take_2_s_do_not_move_other_requests() {
-    let _alone = alone();
+    let _light = light();
     let folder = scratch();
     let (ca, file) = (folder.path().join("ca.pem"), folder.path().join("requests.jsonl"));
     let quick = Target::start_through(&AHEAD, "--delay 5ms --no-truth");
@@ -76,7 +76,7 @@ fn handshakes_that_take_2_s_do_not_move_other_requests() {
 
 #[test]
 fn names_that_take_seconds_to_resolve_do_not_move_other_requests() {
-    let _alone = alone();
+    let _light = light();
     need_root();
     need("unshare");
     let folder = scratch();
@@ -113,7 +113,7 @@ fn names_that_take_seconds_to_resolve_do_not_move_other_requests() {
 
 #[test]
 fn addresses_that_do_not_answer_do_not_move_other_requests() {
-    let _alone = alone();
+    let _light = light();
     need_root();
     let folder = scratch();
     // A network with a link to nowhere: what is sent to 10.99.0.2 is never answered (its neighbour is made up).

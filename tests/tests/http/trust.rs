@@ -6,7 +6,7 @@ use tare_system_tests::trust::clean::{CLEAN, Clean};
 use tare_system_tests::trust::http::{self, Sabotage};
 use tare_system_tests::trust::sabotage::Quota;
 use tare_system_tests::trust::{Finding, Mode, OFF, Outcome};
-use tare_system_tests::{TestBed, alone, binary, skipped};
+use tare_system_tests::{TestBed, alone, binary, light, skipped};
 
 const OPEN: Mode = Mode { open: true, tls: false, uring: false };
 const CLOSED: Mode = Mode { open: false, ..OPEN };
@@ -54,7 +54,7 @@ fn is_seen(finding: Option<Box<Finding>>, by: &[&str]) {
 
 #[test]
 fn a_closed_loop_that_is_stopped_is_not_valid() {
-    let _alone = alone();
+    let _light = light();
     // 200 ms of 2.5 s are 8 %, of which 1 % may be.
     is_seen(sabotaged(Sabotage::Stop(200), CLOSED), &["pauses"]);
     is_seen(sabotaged(Sabotage::Stop(200), tls(uring(CLOSED))), &["pauses"]);
@@ -62,13 +62,13 @@ fn a_closed_loop_that_is_stopped_is_not_valid() {
 
 #[test]
 fn an_open_loop_that_is_stopped_is_not_valid() {
-    let _alone = alone();
+    let _light = light();
     is_seen(sabotaged(Sabotage::Stop(200), uring(OPEN)), &["lateness"]);
 }
 
 #[test]
 fn what_waits_for_few_connections_after_a_stop_is_not_the_targets() {
-    let _alone = alone();
+    let _light = light();
     // Half of all requests were due during the stop or in its backlog: net tells the 10 ms of the target all
     // the same.
     let mut said = String::new();
@@ -103,7 +103,7 @@ fn a_quota_and_a_neighbour_are_seen_or_change_nothing() {
 /// `ip netns exec` mounts a `/sys` without control groups: they are seen all the same.
 #[test]
 fn a_quota_is_seen_where_the_control_groups_are_hidden() {
-    let _alone = alone();
+    let _light = light();
     let quota = match Quota::of(5) {
         Ok(quota) => quota,
         Err(why) => return skipped(&format!("a hidden quota: {why}")),

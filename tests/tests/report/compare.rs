@@ -1,7 +1,7 @@
 //! `tare compare` against targets whose difference is known: 2 ms and 3 ms.
 
 use serde_json::Value;
-use tare_system_tests::{Run, Tare, Target, alone, beside_others, patiently, scratch};
+use tare_system_tests::{Run, Tare, Target, beside_others, light, patiently, scratch};
 
 /// A state folder of this test.
 struct Home(tempfile::TempDir);
@@ -34,7 +34,7 @@ fn figure<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn a_slower_target_is_shown_and_the_same_one_is_not() {
-    let _guard = alone();
+    let _guard = light();
     // Of comparisons of equal things 5 % show a difference: that is what the confidence means.
     patiently(3, || {
         let home = Home(scratch());

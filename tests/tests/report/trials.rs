@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::time::Duration;
-use tare_system_tests::{Run, Tare, Target, alone, need, patiently, scratch};
+use tare_system_tests::{Run, Tare, Target, beside_others, light, need, patiently, scratch};
 
 /// What a group printed with `--json`.
 fn group(run: &Run) -> Value {
@@ -23,7 +23,7 @@ fn numbers(values: &Value) -> Vec<f64> {
 
 #[test]
 fn a_group_has_a_folder_with_every_run_and_intervals_of_the_trials() {
-    let _guard = alone();
+    let _guard = light();
     let target = Target::start("--delay 2ms");
     patiently(3, || {
         let home = scratch();
@@ -73,7 +73,7 @@ fn a_group_has_a_folder_with_every_run_and_intervals_of_the_trials() {
 
 #[test]
 fn a_refused_figure_says_why_and_never_how_sure_it_is() {
-    let _guard = alone();
+    let _guard = beside_others();
     let target = Target::start("--delay 1ms");
     let run = tare(&format!(
         "http {} --rate 200 --duration 0.2s --accept-invalid --trials 2 --no-save",
@@ -88,7 +88,7 @@ fn a_refused_figure_says_why_and_never_how_sure_it_is() {
 
 #[test]
 fn ctrl_c_ends_the_present_trial_and_tells_what_is_there() {
-    let _guard = alone();
+    let _guard = beside_others();
     let target = Target::start("--delay 1ms");
     let running =
         Tare::new(&format!("http {} --rate 100 --duration 20s --trials 3 --json --no-save", target.url()))
@@ -111,7 +111,7 @@ fn ctrl_c_ends_the_present_trial_and_tells_what_is_there() {
 
 #[test]
 fn trials_end_when_the_figure_is_sure_enough_or_say_that_it_is_not() {
-    let _guard = alone();
+    let _guard = light();
     let target = Target::start("--delay 5ms");
     let load = format!("http {} -c 4 --duration 0.3s --accept-invalid --json --no-save", target.url());
     // Of good trials a few in a hundred are refused, as drifting or dependent.
@@ -134,7 +134,7 @@ fn trials_end_when_the_figure_is_sure_enough_or_say_that_it_is_not() {
 
 #[test]
 fn commands_take_turns_and_are_set_beside_each_other() {
-    let _guard = alone();
+    let _guard = light();
     let (quick, slow) = (Target::start("--delay 2ms"), Target::start("--delay 6ms"));
     let load =
         |target: &Target| format!("http {} --rate 200 -c 16 --duration 0.4s --accept-invalid", target.url());
@@ -158,7 +158,7 @@ fn commands_take_turns_and_are_set_beside_each_other() {
 
 #[test]
 fn invalid_trials_are_counted_and_in_no_interval() {
-    let _guard = alone();
+    let _guard = beside_others();
     need("prlimit");
     let target = Target::start("--delay 50ms");
     // 64 descriptors do not carry 200 connections: the generator's own limit, however busy the machine is.
@@ -172,7 +172,7 @@ fn invalid_trials_are_counted_and_in_no_interval() {
 
 #[test]
 fn frames_have_trials_too() {
-    let _guard = alone();
+    let _guard = beside_others();
     let run = tare("send mem:a --rate 2k --frames 400 --trials 3 --json --no-save --accept-invalid");
     assert_eq!(run.code, Some(0), "{run}");
     let group = group(&run);

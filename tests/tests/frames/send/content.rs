@@ -25,7 +25,7 @@ fn counts_equal_the_kernels_counters() {
 
 #[test]
 fn gaps_of_bursts_are_judged_within_them_and_between() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     patiently(3, || {
         // Four at once, each 4 ms.
@@ -63,7 +63,7 @@ fn lengths_and_addresses_are_those_that_were_asked_for() {
 
 #[test]
 fn gaps_at_the_receiver_are_those_of_the_file() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     let folder = scratch();
     let gaps = folder.path().join("gaps");

@@ -31,7 +31,7 @@ fn live_frames_that_the_driver_refused_have_failed() {
 
 #[test]
 fn queues_of_live_frames_have_numbers_without_holes() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     need("ethtool");
     run_in(bed.sink(), "ethtool -K sink0 gro on");
@@ -146,7 +146,7 @@ fn a_link_that_goes_down_and_up_again_costs_what_was_due_meanwhile() {
 
 #[test]
 fn a_live_port_goes_on_when_its_link_does_and_ends_when_its_interface_does() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     need("ethtool");
     run_in(bed.sink(), "ethtool -K sink0 gro on");

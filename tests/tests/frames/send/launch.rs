@@ -51,7 +51,7 @@ fn an_interface_that_keeps_no_launch_times_is_refused_with_what_mends_it() {
 
 #[test]
 fn frames_leave_by_fq_in_order_at_the_asked_rate_and_none_is_lost() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     if !has_qdisc(&bed, "fq flow_limit 8192") {
         return;
@@ -77,7 +77,7 @@ fn frames_leave_by_fq_in_order_at_the_asked_rate_and_none_is_lost() {
 
 #[test]
 fn deadlines_that_etf_missed_are_counted_at_their_departures_and_all_is_conserved() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     // Without any time to spare the timer is late for every frame.
     if !has_qdisc(&bed, "etf clockid CLOCK_TAI delta 0") {
@@ -105,7 +105,7 @@ fn deadlines_that_etf_missed_are_counted_at_their_departures_and_all_is_conserve
 
 #[test]
 fn a_queueing_discipline_that_is_taken_away_ends_the_run_as_invalid() {
-    let _guard = alone();
+    let _guard = light();
     let bed = TestBed::pair();
     if !has_qdisc(&bed, "fq flow_limit 8192") {
         return;

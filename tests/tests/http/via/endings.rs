@@ -3,7 +3,7 @@
 use super::{Capture, Ground, OWN, SERVER};
 use std::time::Duration;
 use tare_system_tests::bed::run_in;
-use tare_system_tests::{Run, Tare, alone, beside_others, binary};
+use tare_system_tests::{Run, Tare, beside_others, binary, light};
 
 /// Nothing but what the plan names was sent by our addresses: segments to the server, and questions for MAC
 /// addresses.
@@ -216,7 +216,7 @@ def serve(connection):
 
 #[test]
 fn a_server_that_closes_first_keeps_no_connection_of_an_ended_run() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let _server = ground.serves(HALF);
     for path in ["fast", "general"] {
@@ -231,7 +231,7 @@ fn a_server_that_closes_first_keeps_no_connection_of_an_ended_run() {
 
 #[test]
 fn an_interrupted_backlog_is_the_limit_of_connections_by_either_path() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let target = ground.target("--no-truth --delay 300ms");
     for path in ["fast", "general"] {

@@ -81,7 +81,7 @@ fn a_server_that_answers_with_cookies_gets_them_back() {
 
 #[test]
 fn every_port_of_an_address_is_used_again() {
-    let _alone = alone();
+    let _shared = beside_others();
     let ground = Ground::new();
     let target = ground.target("--no-truth");
     let requests = 64_512 + 500;
