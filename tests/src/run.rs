@@ -144,6 +144,12 @@ impl Running {
         }
     }
 
+    /// Ctrl-C, and waits for the end: for a run whose length proves nothing.
+    pub fn end(self) -> Run {
+        self.interrupt();
+        self.finish_unchecked()
+    }
+
     /// What it said on standard error until now.
     pub fn stderr(&self) -> String {
         text_of(&self.folder.path().join("stderr"))

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tare_system_tests::bed::{Topology, run_in};
 use tare_system_tests::process::wait_until;
-use tare_system_tests::{Process, Running, Tare, TestBed, alone, beside_others, need, patiently};
+use tare_system_tests::{Process, Running, Tare, TestBed, alone, beside_others, light, need, patiently};
 
 /// The way that a test goes: generator with a tap before its interface, sink with an iperf3 server.
 struct Way {
@@ -48,11 +48,11 @@ impl Way {
     /// Datagrams of a sender without a limit through gaps of 250 µs, none of which is lost; `Err` if they are
     /// not about 4 000/s.
     fn datagrams_per_second(&self) -> Result<f64, f64> {
-        let running = self.pace("-d 250000 -t 8");
+        let running = self.pace("-d 250000 -t 30");
         // 4 000 frames a second, whatever iperf3 would like to send.
         let before = self.unread();
-        let said = self.iperf3("-u -b 0 -l 1000 -t 3");
-        running.finish();
+        let said = self.iperf3("-u -b 0 -l 1000 -t 2");
+        running.end();
         let sum = &said["end"]["sum"];
         // On a busy machine iperf3 may not read what came: a twentieth of a second of it fits into its socket.
         let unread = self.unread() - before;
@@ -85,9 +85,9 @@ fn iperf3_gets_the_paced_rate_and_sends_nothing_again() {
     let _alone = alone();
     patiently(3, || {
         let way = Way::new();
-        let running = way.pace("--rate 40mbit -t 9");
+        let running = way.pace("--rate 40mbit -t 30");
         let said = way.iperf3("-t 5 -O 1");
-        let run = running.finish();
+        let run = running.end();
         // 1448 bytes of payload in frames of 1538 on the wire: 40 Mbit/s · 1448 / 1538 = 37.66 Mbit/s.
         let goodput = said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6;
         assert!((goodput / 37.66 - 1.0).abs() < 0.01, "{goodput} Mbit/s");
@@ -101,7 +101,7 @@ fn iperf3_gets_the_paced_rate_and_sends_nothing_again() {
 
 #[test]
 fn a_sender_of_datagrams_that_knows_no_limit_loses_none() {
-    let _alone = alone();
+    let _light = light();
     let way = Way::new();
     // The rate is exact in a quiet moment; that nothing is lost holds at any.
     let rates: Vec<f64> = (0..3).map_while(|_| way.datagrams_per_second().err()).collect();
@@ -135,7 +135,7 @@ fn a_mark_stands_behind_what_was_sent_before_it_also_in_a_pause() {
     let way = Way::new();
     let folder = tare_system_tests::scratch();
     let out = folder.path().join("run");
-    let running = way.pace(&format!("-d 100us -t 6 --out {}", out.display()));
+    let running = way.pace(&format!("-d 100us -t 30 --out {}", out.display()));
     let ctl = |words: &str| Tare::new(&format!("ctl {} {words}", out.display())).run().stdout;
     wait_until("the socket", || out.join("control.sock").exists());
     // The first datagram asks for its neighbour; then the way is known.
@@ -155,7 +155,7 @@ fn a_mark_stands_behind_what_was_sent_before_it_also_in_a_pause() {
     assert!(waits.contains("mark 1: waiting"), "{waits}");
     ctl("resume");
     wait_until("the mark", || ctl("mark 1").contains("mark 1: gone, all"));
-    let run = running.finish();
+    let run = running.end();
     let told = run.result["labels"].to_string();
     assert!(!told.contains("mark"), "a mark changes nothing: {told}");
 }
