@@ -2,7 +2,7 @@
 
 use tare_system_tests::run::AHEAD;
 use tare_system_tests::target::{Truth, percentile};
-use tare_system_tests::{Run, Tare, Target, alone, assert_close, patiently};
+use tare_system_tests::{Run, Tare, Target, assert_close, light, patiently};
 
 /// Runs this load against a target with these settings.
 fn measured(target: &str, load: &str) -> (Run, Truth) {
@@ -56,11 +56,11 @@ const DELAYS: [(&str, f64); 4] = [
 
 #[test]
 fn programmed_delays_are_recovered_within_the_stated_error() {
-    let _alone = alone();
-    let load = "--rate 400 --duration 2500ms";
+    let _light = light();
+    let load = "--rate 800 --duration 1250ms";
     for (delay, median) in DELAYS {
         patiently(4, || {
-            let overhead = overhead("--rate 400 --duration 1s");
+            let overhead = overhead("--rate 800 --duration 500ms");
             let (run, truth) = measured(&format!("--delay {delay}"), load);
             assert_eq!((run.total("offered"), run.total("done")), (1_000, 1_000), "{run}");
             recovers(&run, &truth, overhead);
@@ -83,13 +83,13 @@ fn mean(values: &[f64]) -> f64 {
 
 #[test]
 fn arrivals_of_a_constant_rate_are_even() {
-    let _alone = alone();
+    let _light = light();
     patiently(5, || {
-        let (run, truth) = measured("", "--rate 500 --duration 3s");
+        let (run, truth) = measured("", "--rate 500 --duration 2s");
         let arrivals = truth.arrivals_ns();
-        assert_eq!(arrivals.len(), 1_500, "{run}");
+        assert_eq!(arrivals.len(), 1_000, "{run}");
         let gaps = gaps(&arrivals);
-        // The last comes 1499 gaps of 2 ms after the first, but for the lateness of these two.
+        // The last comes 999 gaps of 2 ms after the first, but for the lateness of these two.
         assert_close("mean gap", mean(&gaps), 2e6, 0.005);
         let mut errors: Vec<u64> = gaps.iter().map(|gap| (gap - 2e6).abs() as u64).collect();
         errors.sort_unstable();
@@ -102,7 +102,7 @@ fn arrivals_of_a_constant_rate_are_even() {
 
 #[test]
 fn arrivals_of_poisson_have_exponential_gaps() {
-    let _alone = alone();
+    let _light = light();
     patiently(5, || {
         let (run, truth) = measured("", "--poisson --rate 600 --duration 3s");
         let gaps = gaps(&truth.arrivals_ns());
@@ -132,7 +132,7 @@ fn counts(arrivals: &[u64], window_ns: u64) -> Vec<u64> {
 
 #[test]
 fn arrivals_of_a_ramp_grow_in_a_straight_line() {
-    let _alone = alone();
+    let _light = light();
     patiently(5, || {
         let (run, truth) = measured("", "--ramp 100..900:4s --duration 4s");
         let arrivals = truth.arrivals_ns();
@@ -148,7 +148,7 @@ fn arrivals_of_a_ramp_grow_in_a_straight_line() {
 
 #[test]
 fn arrivals_of_bursts_come_together_and_then_none() {
-    let _alone = alone();
+    let _light = light();
     patiently(5, || {
         let (run, truth) = measured("", "--burst 50:500ms --duration 2s");
         let arrivals = truth.arrivals_ns();

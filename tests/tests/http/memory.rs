@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::time::Duration;
-use tare_system_tests::{Run, Tare, Target, alone, patiently};
+use tare_system_tests::{Run, Tare, Target, alone, light, patiently};
 
 /// The run, and the most anonymous memory that it had, KiB; from /proc, every 20 ms. Pages of the program's
 /// file do not count: other processes share them, and how many there are depends on the kernel and the build.
@@ -19,7 +19,7 @@ fn watched(tare: Tare) -> (Run, u64) {
 
 #[test]
 fn memory_does_not_grow_with_the_length_of_the_run() {
-    let _alone = alone();
+    let _light = light();
     // 64 connections at 5 ms each: up to 12 800/s, over 100 000 requests in 12 s. Twenty bytes kept for each
     // would show. Histograms grow once by what a larger time needs, and a longer run meets larger ones: gross,
     // net, tare and unread.
@@ -58,7 +58,7 @@ fn fifty_thousand_connections_cost_less_than_8_kb_each() {
     const MANY: u64 = 50_000;
     let threads = tables_for(MANY);
     let targets: Vec<_> =
-        (0..threads).map(|_| Target::start("--delay 5s --no-truth --backlog 65535")).collect();
+        (0..threads).map(|_| Target::start("--delay 3s --no-truth --backlog 65535")).collect();
     // In order, with as many targets as threads: thread i has every i-th request, and so the i-th target.
     let mut urls = tempfile::NamedTempFile::new().expect("a scratch file");
     targets.iter().for_each(|target| writeln!(urls, "{}", target.url()).expect("room for a line"));
@@ -66,17 +66,17 @@ fn fifty_thousand_connections_cost_less_than_8_kb_each() {
         // 28 232 ports for each source address: two would do.
         let sources = "--source-ip 127.0.0.2,127.0.0.3,127.0.0.4";
         let load = format!(
-            "--parallel {connections} --threads {threads} --ramp-connections 10k --duration {time} --grace 1s"
+            "--parallel {connections} --threads {threads} --ramp-connections 20k --duration {time} --grace 1s"
         );
         let tare = Tare::http(&format!("{load} --order sequential {sources} {}", urls.path().display()));
         watched(tare.limit(Duration::from_secs(60)))
     };
-    let (crowd, crowd_anon) = run(MANY, "12s");
+    let (crowd, crowd_anon) = run(MANY, "7s");
     assert_eq!(crowd.int("connections.open_peak"), MANY, "{crowd}");
     assert_eq!((crowd.total("failed"), crowd.total("missed")), (0, 0), "{crowd}");
-    // Each has carried requests: opened within 5 s, answered 5 s later.
+    // Each has carried requests: opened within 2.5 s, answered 3 s later.
     assert!(crowd.total("done") > MANY / 2, "{crowd}");
-    let (few, few_anon) = run(FEW, "6s");
+    let (few, few_anon) = run(FEW, "3500ms");
     assert_eq!(few.int("connections.open_peak"), FEW, "{few}");
     let each = (crowd_anon - few_anon) as f64 * 1024.0 / (MANY - FEW) as f64;
     println!("{each:.0} bytes for each of {MANY} connections ({few_anon} KiB with {FEW}, {crowd_anon} KiB)");

@@ -373,7 +373,7 @@ fn a_process_behind_the_target(way: &str) {
         command.stdin(OwnedFd::from(listener));
     });
     // A departure every 400 us, so that the generator's thread never sleeps; the chain needs a fifth of that.
-    let load = format!("--rate 2500 --parallel 16 --duration 3s --threads 1 http://{address}/");
+    let load = format!("--rate 2500 --parallel 16 --duration 2s --threads 1 http://{address}/");
     let starve = || Tare::http(&format!("--cpus 0 --spin always --priority real-time {load}")).run();
     let is_grave =
         |run: &Run| run.criterion("target.waited").severity == "INVALID" && run.word() == "INVALID";

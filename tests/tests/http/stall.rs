@@ -6,17 +6,17 @@ use std::time::Duration;
 use tare_system_tests::nginx::Logged;
 use tare_system_tests::process::signal_pid;
 use tare_system_tests::run::AHEAD;
-use tare_system_tests::{Nginx, Run, Tare, alone, assert_close, monotonic_ns, patiently};
+use tare_system_tests::{Nginx, Run, Tare, assert_close, light, monotonic_ns, patiently};
 
 const RATE: f64 = 1_000.0;
-const REQUESTS: f64 = 10_000.0;
+const REQUESTS: f64 = 5_000.0;
 
-/// A 10 s run at 1 000/s, with nginx's worker stopped for about 1.0 s after 3 s. Returns the run, the length S
+/// A 5 s run at 1 000/s, with nginx's worker stopped for about 1.0 s after 1.5 s. Returns the run, the length S
 /// of the stall by this test's clock, and nginx's log.
 fn with_a_stall(load: &str) -> (Run, f64, Vec<Logged>) {
     let nginx = Nginx::start_through(&AHEAD);
-    let running = Tare::http(&format!("{load} --duration 10s {}{{seq}}", nginx.url())).ahead().start();
-    running.sleep_until(Duration::from_secs(3));
+    let running = Tare::http(&format!("{load} --duration 5s {}{{seq}}", nginx.url())).ahead().start();
+    running.sleep_until(Duration::from_millis(1_500));
     let begun = monotonic_ns();
     signal_pid(nginx.worker(), Signal::STOP);
     std::thread::sleep(Duration::from_secs(1));
@@ -31,7 +31,7 @@ fn with_a_stall(load: &str) -> (Run, f64, Vec<Logged>) {
 ///
 ///   R · (S − x) = (1 − p) · N     ⇒     x = S − (1 − p) · N / R
 ///
-/// and for S = 1 s, R = 1 000/s, N = 10 000: p99 = 1 − 0.1 = 0.9 s, p95 = 1 − 0.5 = 0.5 s.
+/// and for S = 1 s, R = 1 000/s, N = 5 000: p99 = 1 − 0.05 = 0.95 s, p95 = 1 − 0.25 = 0.75 s.
 fn from_the_schedule(stall_s: f64, p: f64) -> f64 {
     stall_s - (1.0 - p) * REQUESTS / RATE
 }
@@ -68,7 +68,7 @@ fn tells_the_stall(run: &Run, stall_s: f64, log: &[Logged]) {
 
 #[test]
 fn p99_of_an_open_loop_tells_a_stall_of_1_s_within_5_percent() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let (run, stall_s, log) = with_a_stall("--rate 1k");
         tells_the_stall(&run, stall_s, &log);
@@ -80,11 +80,11 @@ fn p99_of_an_open_loop_tells_a_stall_of_1_s_within_5_percent() {
 }
 
 /// Here 16 connections are all that may be: after 16 requests nothing can leave until the target goes on. A
-/// generator that counts from the time of sending would see 16 slow requests of 10 000 and a p99 as if nothing
+/// generator that counts from the time of sending would see 16 slow requests of 5 000 and a p99 as if nothing
 /// had happened.
 #[test]
 fn p99_tells_the_stall_also_when_only_the_cap_on_connections_sees_it() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let (run, stall_s, log) = with_a_stall("--parallel 16 --rate 1k");
         tells_the_stall(&run, stall_s, &log);
@@ -98,7 +98,7 @@ fn p99_tells_the_stall_also_when_only_the_cap_on_connections_sees_it() {
         );
         // …but hardly any of it is the generator's own: the plan held them back.
         assert!(run.float("own_lateness_ns.p99") < 0.05 * run.float("lateness_ns.p99"), "{run}");
-        // Service times alone do not show the stall: 16 requests of 10 000 were on their way during it.
+        // Service times alone do not show the stall: 16 requests of 5 000 were on their way during it.
         assert!(run.float("service_ns.p99") < 0.1 * run.float("latency_ns.p99"), "{run}");
     });
 }

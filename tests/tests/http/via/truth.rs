@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use std::time::Duration;
 use tare_system_tests::run::Running;
 use tare_system_tests::trust::truth;
-use tare_system_tests::{Run, Tare, Target, alone, beside_others, need, patiently, scratch, skipped};
+use tare_system_tests::{Run, Tare, Target, alone, beside_others, light, need, patiently, scratch, skipped};
 
 #[test]
 fn the_latency_is_the_same_as_by_the_kernels_sockets() {
@@ -67,7 +67,7 @@ fn what_leaves_in_a_batch_does_not_wait_in_it_on_the_targets_account() {
 /// a file.
 #[test]
 fn uploads_take_as_long_as_by_the_kernels_sockets() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let folder = scratch();
     let body = |size: usize| {
@@ -102,7 +102,7 @@ fn uploads_take_as_long_as_by_the_kernels_sockets() {
 /// A body that is longer than a window leaves in turns, and those are not the target's time.
 #[test]
 fn a_long_upload_that_takes_longer_than_by_the_kernels_sockets_is_in_doubt() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let folder = scratch();
     let path = folder.path().join("body");
@@ -123,7 +123,7 @@ fn a_long_upload_that_takes_longer_than_by_the_kernels_sockets_is_in_doubt() {
 /// at once. On a link with a round trip of 20 ms the target seems to take 40.
 #[test]
 fn requests_that_wait_for_an_acknowledgment_of_those_before_them_are_in_doubt() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let target = ground.target_ahead("--no-truth");
     let load = format!("--parallel 1 --pipeline 8 --duration 1s --via-path general {}", target.url());
@@ -142,7 +142,7 @@ fn a_target_that_waits_for_late_acknowledgments_is_in_doubt() {
     let target = ground.target_ahead("--size 50MB --no-truth");
     for path in ["fast", "general"] {
         for port in ["packet", "xdp"] {
-            let load = format!("--via-path {path} --parallel 1 --rate 2 --duration 2s {}", target.url());
+            let load = format!("--via-path {path} --parallel 1 --rate 2 --duration 1s {}", target.url());
             let own = ground.by(port, &load).ahead().run().int("net_ns.p50");
             // Most responses are not there yet when the program is stopped again.
             let run = (0..5).map(|_| stopped_again_and_again(ground.by(port, &load).ahead().start()));
@@ -203,7 +203,7 @@ def serve(connection):
 
 #[test]
 fn a_server_that_waits_for_acknowledgments_is_as_slow_as_to_the_kernels_sockets() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let _server = ground.serves(HALVES);
     let load = format!("--rate 50 --parallel 4 --warmup 200ms --duration 700ms http://{SERVER}:8026/");
