@@ -1,9 +1,8 @@
 //! Every recipe of the pages works as it stands there.
 //!
 //! Each block that begins with ```` ```sh ```` is run by `bash -eu`, those of a page in one scratch folder,
-//! from top to bottom, against `tare target`. Runs that it saves must have lost nothing and, unless the block
-//! says ```` ```sh fails
-//! ````, failed nothing.
+//! from top to bottom, against `tare target`. (Long pages go in parts.) Runs that it saves must have lost
+//! nothing and, unless the block says ```` ```sh fails ````, failed nothing.
 
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -114,7 +113,10 @@ fn check(result: &Value, fails: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The recipes of one page, from top to bottom; what is wrong with them.
+/// Blocks of a long page that follow each other in one folder: each block makes the files that it needs.
+const PART: usize = 10;
+
+/// The recipes of one page, or of a part of it, from top to bottom; what is wrong with them.
 fn cook_page(page: &[Recipe]) -> Vec<String> {
     let kitchen = Kitchen::open();
     let wrong = page.iter().filter_map(|recipe| {
@@ -129,10 +131,11 @@ fn every_recipe_works_as_it_stands() {
     let _shared = beside_others();
     let all: Vec<Recipe> = PAGES.into_iter().flat_map(recipes).collect();
     assert!(all.len() >= 28, "the pages have their recipes: {} found", all.len());
-    // Most of their time they wait for runs to end: the pages go side by side.
+    // Most of their time they wait for runs to end: the parts go side by side.
     let wrong: Vec<String> = std::thread::scope(|scope| {
         let pages = all.chunk_by(|one, next| one.page == next.page);
-        let threads: Vec<_> = pages.map(|page| scope.spawn(|| cook_page(page))).collect();
+        let parts = pages.flat_map(|page| page.chunks(PART));
+        let threads: Vec<_> = parts.map(|page| scope.spawn(|| cook_page(page))).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("it tells what is wrong")).collect()
     });
     assert!(wrong.is_empty(), "{} of {} recipes fail:\n\n{}", wrong.len(), all.len(), wrong.join("\n\n"));

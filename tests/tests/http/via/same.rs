@@ -4,7 +4,7 @@ use super::{Ground, Inside, OWN, SERVER, SERVER_V6};
 use std::path::PathBuf;
 use tare_system_tests::bed::run_in;
 use tare_system_tests::recorder::Received;
-use tare_system_tests::{Recorder, Run, Tare, alone, beside_others, scratch};
+use tare_system_tests::{Recorder, Run, Tare, beside_others, light, scratch};
 
 /// What is compared of a request: everything but the address that it came from.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,8 +61,7 @@ fn body(folder: &tempfile::TempDir, length: usize) -> PathBuf {
 #[test]
 fn a_server_receives_the_same_as_from_the_kernel() {
     let _shared = beside_others();
-    let (ground, folder) = (Ground::new(), scratch());
-    let recorder = ground.recorder();
+    let folder = scratch();
     let mut flags: Vec<String> = [
         "--requests 20",
         "--requests 5 -X HEAD",
@@ -84,7 +83,22 @@ fn a_server_receives_the_same_as_from_the_kernel() {
     flags.push(format!("--requests 2 --expect-continue -d @{large}"));
     flags.push(format!("--requests 4 --no-keep-alive -d @{large}"));
     flags.push(format!("--requests 16 --pipeline 8 -d @{}", body(&folder, 20_000).display()));
-    for (number, flags) in flags.iter().enumerate() {
+    let numbered: Vec<(usize, &String)> = flags.iter().enumerate().collect();
+    // Each part by a server and a link of its own.
+    std::thread::scope(|scope| {
+        let parts = numbered.chunks(PART).map(|part| scope.spawn(|| receives_the_same(part)));
+        parts.collect::<Vec<_>>().into_iter().for_each(|part| part.join().expect("all came alike"));
+    });
+}
+
+/// Plans that follow each other.
+const PART: usize = 6;
+
+#[track_caller]
+fn receives_the_same(plans: &[(usize, &String)]) {
+    let ground = Ground::new();
+    let recorder = ground.recorder();
+    for (number, flags) in plans {
         // IPv6 every other time.
         let server = if number % 2 == 0 { SERVER.to_owned() } else { format!("[{SERVER_V6}]") };
         let load = format!("--parallel 1 --seed 5 {flags} http://{server}:{}/some/path", recorder.port());
@@ -196,7 +210,7 @@ fn bodies_are_whole_through_tls_and_redirects_are_followed() {
 #[test]
 fn a_throttled_connection_is_read_slowly_and_wholly() {
     // The server's kernel sends again what is not acknowledged in time.
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let target = ground.target("--size 1M --no-truth");
     let run = ground.by("packet", &format!("--parallel 2 --requests 4 --throttle 2M {}", target.url())).run();
