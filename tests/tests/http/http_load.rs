@@ -24,7 +24,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tare_system_tests::wire::{Wire, read_request};
-use tare_system_tests::{Target, beside_others, binary, light, scratch};
+use tare_system_tests::{Target, alone, beside_others, binary, light, scratch};
 use tempfile::TempDir;
 
 /// What a run printed and how it ended.
@@ -161,7 +161,7 @@ fn a_script_that_parses_http_load_goes_on_working() {
 /// http_load's interval was 1000 / N in whole milliseconds: 400 became 500, 600 became 1000 a second.
 #[test]
 fn rate_400_is_400_and_600_is_600_for_the_whole_run() {
-    let _guard = light();
+    let _guard = alone();
     const SECONDS: u64 = 4;
     for rate in [400_u64, 600] {
         let target = Target::start("--size 100");

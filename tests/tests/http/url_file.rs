@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 use tare_system_tests::wire::{Wire, answer_all};
-use tare_system_tests::{Run, Tare, Target, beside_others, light, scratch};
+use tare_system_tests::{Run, Tare, Target, alone, beside_others, scratch};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -45,7 +45,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 #[test]
 fn five_million_lines_start_as_soon_as_ten_and_cost_no_memory() {
-    let _light = light();
+    let _alone = alone();
     let folder = scratch();
     let wire = Wire::start(answer_all(ANSWER));
     let (small, large) = (folder.path().join("ten"), folder.path().join("five-million"));
