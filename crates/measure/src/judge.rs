@@ -23,7 +23,7 @@ mod percentiles;
 mod rate;
 mod weighed;
 
-pub use frames::{Flags, FrameConditions};
+pub use frames::{Flags, FrameConditions, TransmitPlace};
 pub use weighed::WeighedLoad;
 
 /// What offered the load.

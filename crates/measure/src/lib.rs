@@ -49,8 +49,8 @@ pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{
-    Conditions, Flags, FrameConditions, Loop, SimulatedTime, SinkLoss, WeighedLoad, judge, judge_so_far,
-    unreachable,
+    Conditions, Flags, FrameConditions, Loop, SimulatedTime, SinkLoss, TransmitPlace, WeighedLoad, judge,
+    judge_so_far, unreachable,
 };
 pub use label::Label;
 pub use links::Losses;

@@ -5,14 +5,20 @@
 //! packet socket sends, another does not receive from the wire. So a run binds a Unix socket for each address,
 //! to an abstract name. Such a name is its network namespace's, like the interface: whoever runs there, as
 //! whatever user and in whatever container, finds it taken. It is free again when the process ends, however it
-//! ends.
+//! ends: some 100 ms later, where it was killed.
 
 use crate::Address;
 use crate::namespace::within;
+use clock::Deadline;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// How long a process that was killed may take to end.
+const ENDING: Duration = Duration::from_millis(700);
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Addresses that are ours until this is dropped.
 #[derive(Debug, Default)]
@@ -30,7 +36,9 @@ impl Claims {
         let port = port.innermost();
         let Some(interface) = port.interface() else { return Ok(Self::default()) };
         os::limits::raise_open_files();
-        let claimed = within(port, || Ok(own.iter().map(|address| claim(interface, *address)).collect()));
+        let until = Deadline::after(ENDING);
+        let claim = |address: &IpAddr| patiently(interface, *address, until);
+        let claimed = within(port, || Ok(own.iter().map(claim).collect()));
         let claimed: Vec<Result<OwnedFd, Errno>> = claimed.unwrap_or_default();
         let mut sockets = Vec::with_capacity(own.len());
         for (address, claimed) in own.iter().zip(claimed) {
@@ -41,6 +49,16 @@ impl Claims {
             }
         }
         Ok(Self { _sockets: sockets })
+    }
+}
+
+/// Tries again for a while if it is taken: whoever has it may be ending.
+fn patiently(interface: &str, address: IpAddr, until: Deadline) -> Result<OwnedFd, Errno> {
+    loop {
+        match claim(interface, address) {
+            Err(Errno::ADDRINUSE) if !until.is_over() => std::thread::sleep(AGAIN),
+            claimed => return claimed,
+        }
     }
 }
 
@@ -73,7 +91,12 @@ mod tests {
         let elsewhere = claims("packet:claims-test1", &["198.18.0.10"]);
         assert!(beside.is_ok() && elsewhere.is_ok());
         assert!(claims("mem:claims-test0", &["198.18.0.10"]).is_ok(), "nobody is beside memory");
-        drop(mine);
+        // Whoever has it may be ending.
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(ENDING / 4);
+            drop(mine);
+        });
         assert!(claims("packet:claims-test0", &["198.18.0.10", "fd00::10"]).is_ok());
+        ending.join().expect("it ends");
     }
 }

@@ -10,7 +10,7 @@ use crate::watching::Watching;
 use crate::weighed::Weighed;
 use clock::HostClock;
 use measure::packets::{PacketReport, PortReport};
-use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals};
+use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals, TransmitPlace};
 use os::peers::Peers;
 use packet::ctl::{Keys, Server};
 use packet::{Facts, Findings, Job, JobControl, Running};
@@ -296,6 +296,12 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         let counted = drops.filter(|drop| DropPlace::of_key(&drop.place).is_some_and(is_there));
         counted.map(|drop| drop.frames).sum()
     };
+    let before_sending = lost(DropPlace::is_before_sending);
+    let most = |place: TransmitPlace, is_there: fn(DropPlace) -> bool| {
+        (2 * lost(is_there) > before_sending).then_some(place)
+    };
+    let no_link = || most(TransmitPlace::NoLink, |place| place == DropPlace::TransmitDown);
+    let too_long = || most(TransmitPlace::TooLong, |place| place == DropPlace::TransmitTooLong);
     let gaps = gaps.as_ref();
     FrameConditions {
         requested_gap_ns: gap_ns.or_else(|| gaps.and_then(|gaps| gaps.requested_ns)),
@@ -311,7 +317,8 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
             .map(|one| one.one_way_ns.p50),
         receiver_drops: lost(DropPlace::is_after_arrival),
         received: ports.iter().map(|port| port.received).sum(),
-        transmit_drops: lost(DropPlace::is_before_sending),
+        transmit_drops: before_sending,
+        transmit_place: no_link().or_else(too_long).unwrap_or_default(),
         transmit_held: ports.iter().map(|port| port.held).sum(),
         invalid_trials: findings.invalid_trials,
         failed_resets: findings.failed_resets,
@@ -361,6 +368,13 @@ mod tests {
         assert_eq!((conditions.receiver_drops, conditions.transmit_drops, conditions.received), (7, 2, 200));
         assert_eq!(conditions.requested_gap_ns, Some(1_000.0));
         assert_eq!(conditions.card_clocks_ns, None);
+        assert_eq!(conditions.transmit_place, TransmitPlace::OnTheWay);
+        // What the advice is about is where most of them went.
+        for (place, expected) in [("tx.down", TransmitPlace::NoLink), ("tx.too_long", TransmitPlace::TooLong)]
+        {
+            findings.report.ports = vec![port("out", vec![drop("tx.kernel", 2), drop(place, 3)])];
+            assert_eq!(super::conditions(&findings, None).transmit_place, expected);
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn check_cpus(plan: &Plan) -> Result<(), EngineError> {
 /// A body is read once for each request, from its beginning: a pipe or a folder will not do.
 pub(super) fn open_body(path: &Path) -> std::io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("is a folder or a pipe; expected a regular file"));
+        return Err(std::io::Error::other("is not a regular file"));
     }
     File::open(path)
 }

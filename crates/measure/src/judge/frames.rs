@@ -55,6 +55,8 @@ pub struct FrameConditions {
     pub received: u64,
     /// Frames that our ports had taken and that then did not leave.
     pub transmit_drops: u64,
+    /// Where most of them went.
+    pub transmit_place: TransmitPlace,
     /// Frames that this host still held at the end.
     pub transmit_held: u64,
     /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a
@@ -245,6 +247,30 @@ fn outstanding(frames: &FrameConditions) -> Criterion {
     })
 }
 
+/// Where frames were lost that a port had taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransmitPlace {
+    /// In the kernel, the driver or a queue.
+    #[default]
+    OnTheWay,
+    /// There was no link.
+    NoLink,
+    /// They were longer than the way takes.
+    TooLong,
+}
+
+impl TransmitPlace {
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::OnTheWay => {
+                "lower the rate, or use another port; over udp:, see whether the next hop answers (ip neigh)"
+            }
+            Self::NoLink => "check the cable, the interface and the other end",
+            Self::TooLong => "make them shorter (--size), or raise the MTU of the interface and the route",
+        }
+    }
+}
+
 fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let percent = totals.offered() as f64 / 100.0;
     let held = frames.transmit_held;
@@ -255,7 +281,7 @@ fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
                 0 => "did not leave".to_owned(),
                 held => format!("did not leave ({held} were still in this host's queues at the end)"),
             };
-            format!("the port accepted frames that {fate}: lower the rate, or use another port")
+            format!("the port accepted frames that {fate}: {}", frames.transmit_place.remedy())
         })
 }
 

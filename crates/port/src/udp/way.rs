@@ -7,7 +7,8 @@
 //! ```
 //!
 //! carried = Δtx_bytes − Δtx_packets × headers; what was given and is not among that did not leave. Frames of
-//! other programs on the interface count as carried, so this is the least that was lost. Frames that its
+//! other programs on the interface count as carried, so this is the least that was lost; where the next hop did
+//! not answer for some, and others carried as much, none of ours is known to have left. Frames that its
 //! queueing disciplines dropped did not leave either, unless some were refused with an error, which they count
 //! alike. Drops of other programs' frames are among them: the kernel does not tell them apart.
 
@@ -55,6 +56,10 @@ impl Given {
         let by_bytes = share(self.payload.saturating_sub(carried), self.payload);
         let by_count = share(self.messages.saturating_sub(packets), self.messages);
         let by_queues = if self.refused == 0 { drops.min(self.frames) } else { 0 };
+        // Nobody answered for the next hop, and others' frames may hide how many of ours that cost.
+        if self.gone > 0 && carried >= self.payload {
+            return self.frames.saturating_sub(self.gone);
+        }
         by_bytes.max(by_count).max(by_queues).saturating_sub(self.gone)
     }
 }
@@ -240,6 +245,9 @@ mod tests {
         let single = Given { messages: 100, frames: 100, payload: 1_800, ..Given::default() };
         assert_eq!([100, 99, 40, 0].map(|left| single.missing([left, 60 * left, 0], 42)), [0, 1, 60, 100]);
         assert_eq!(Given { gone: 30, ..single }.missing([40, 2_400, 0], 42), 30);
+        // What others sent meanwhile proves nothing where the next hop did not answer.
+        assert_eq!(Given { gone: 30, ..single }.missing([500, 600_000, 0], 42), 70);
+        assert_eq!(single.missing([500, 600_000, 0], 42), 0);
         assert_eq!(single.missing([103, 6_126, 0], 42), 0, "and three ARP requests of 42 bytes");
         // Five messages of 20: the driver counts messages (42 + 360 bytes), or what they were cut into.
         let cut = Given { messages: 5, ..single };
