@@ -362,9 +362,15 @@ impl<'a> Machine<'a> {
         let (core, percent) = (self.health.threads[index].core, share * 100.0);
         // It may have ended before its name was read.
         let longest = if name.is_empty() { String::new() } else { format!(" ({name} the longest)") };
+        // A thread of the kernel's that delivers frames is bound to its CPU.
+        let is_bound = name.starts_with("ksoftirqd/") && self.all_cpus() > 1;
+        let advice = match is_bound {
+            true => format!("stop other work on this CPU, or pin tare to another {}", self.pins()),
+            false => self.parted(),
+        };
         format!(
-            "{who} waited {percent:.1} % of the time for the CPU ({core}) of engine thread {index}{longest}: {}",
-            self.parted()
+            "{who} waited {percent:.1} % of the time for the CPU ({core}) of engine thread {index}{longest}: \
+             {advice}"
         )
     }
 

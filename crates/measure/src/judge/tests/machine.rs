@@ -289,6 +289,17 @@ fn the_machine_under_the_generator() {
             thread.target_waiter = (1, "server".into());
         });
     }
+    // It cannot be bound elsewhere.
+    alone(
+        Id::TargetWaited,
+        Word::Degraded,
+        "(ksoftirqd/1 the longest): stop other work on this CPU",
+        |_, h, _| {
+            let thread = &mut h.threads[0];
+            (thread.target_waited_ns, thread.target_ran_ns) = (210_000_000, 20_000_000);
+            thread.target_waiter = (1, "ksoftirqd/1".into());
+        },
+    );
     // Little of the time, but 150 us for each of 1 000 responses of 1 ms.
     alone(Id::TargetDelayed, Word::Degraded, "(server the longest)", |t, h, _| {
         *t = totals(1_000, 1_000, 1_000_000);
