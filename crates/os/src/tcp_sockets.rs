@@ -47,7 +47,8 @@ pub fn held() -> io::Result<Vec<TcpSocket>> {
     Ok(found)
 }
 
-/// The same in another network namespace (a file such as `/proc/4711/ns/net`), which a thread of its own enters.
+/// The same in another network namespace (a file such as `/proc/4711/ns/net`), which a thread enters that ends
+/// with it.
 ///
 /// # Errors
 ///

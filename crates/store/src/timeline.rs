@@ -7,9 +7,9 @@
 //! Counts of merged intervals add up; percentiles of a bin are those of its merged histograms, never an
 //! average. The same builder serves a run that goes on (`IntervalRow`) and one that was stored
 //! (`intervals.jsonl`, `latency.hlog`). Memory is bounded. Of a run whose length is known, each bin has its
-//! share of the intervals from the start, and once it is full only what is drawn of it is kept, packed. Of any
-//! other run, pairs of bins become one when there are too many, so buckets that are not empty are kept in two or
-//! three bytes each (about 10 MB for 400 bins of nine series with 1 000 different times each).
+//! share of the intervals from the start, and once it is full only what is drawn of it is kept, packed. Of
+//! any other run, pairs of bins become one when there are too many, so buckets that are not empty are kept in
+//! two or three bytes each (about 10 MB for 400 bins of nine series with 1 000 different times each).
 
 use crate::buckets::{Counts, Filled, Packed};
 use crate::figures::{DRAWN, FIGURES, drawn};

@@ -1,7 +1,7 @@
 //! The TCP sockets of each network namespace, read once in a look, by sock_diag(7). It leaves out TIME_WAIT:
-//! where thousands of connections are in it, the kernel takes 40 ms to write `net/tcp`, and megabytes. To find
-//! those of one namespace the kernel goes through the sockets of all: 2 ms each time, which dozens of containers
-//! make a tenth of a second. So a namespace without sockets is not asked for them.
+//! where thousands of connections are in it, the kernel takes 40 ms to write `net/tcp`, and megabytes. To
+//! find those of one namespace the kernel goes through the sockets of all: 2 ms each time, which dozens of
+//! containers make a tenth of a second. So a namespace without sockets is not asked for them.
 
 use crate::procfs;
 use os::tcp_sockets::{self, TcpSocket};
