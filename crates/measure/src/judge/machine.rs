@@ -363,7 +363,7 @@ impl<'a> Machine<'a> {
         // It may have ended before its name was read.
         let longest = if name.is_empty() { String::new() } else { format!(" ({name} the longest)") };
         // A thread of the kernel's that delivers frames is bound to its CPU.
-        let is_bound = name.starts_with("ksoftirqd/") && self.all_cpus() > 1;
+        let is_bound = name.starts_with("ksoftirqd/") && self.all_cpus() != 1;
         let advice = match is_bound {
             true => format!("stop other work on this CPU, or pin tare to another {}", self.pins()),
             false => self.parted(),
