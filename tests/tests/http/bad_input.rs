@@ -452,7 +452,10 @@ fn a_body_that_cannot_be_read() {
     let missing = bench.path("missing").display().to_string();
     bench.http(&format!("-d @{missing}"), &["--body @", "missing", "No such file"]);
     bench.http(&format!("--body-stream {missing}"), &["--body-stream", "missing", "No such file"]);
-    bench.http(&format!("--body-stream {}", bench.folder.path().display()), &["--body-stream", "folder"]);
+    bench.http(
+        &format!("--body-stream {}", bench.folder.path().display()),
+        &["--body-stream", "not a regular file"],
+    );
 }
 
 #[test]
