@@ -101,8 +101,8 @@ bench-predict: need-build ## weighs this machine, then sets forecasts beside wha
 	cargo build --release --bins
 	$(TARGET)/release/bench-predict $(BENCH_ARGS)
 
-bench-sessions: need-build ## tare http --via beside wrk and the kernel's sockets, nginx over veth: two minutes, root
-	@scripts/need.sh ip=iproute2 nginx=nginx-light wrk=wrk h2load=nghttp2-client taskset=util-linux
+bench-sessions: need-build ## tare http --via beside wrk and the kernel's sockets, nginx over veth: five minutes, root
+	@scripts/need.sh ip=iproute2 nginx=nginx-light wrk=wrk perf=linux-perf h2load=nghttp2-client taskset=util-linux
 	cargo build --release --bins
 	$(TARGET)/release/bench-sessions $(BENCH_ARGS)
 
