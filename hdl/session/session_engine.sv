@@ -206,35 +206,32 @@ module session_engine
       .empty_o()
   );
 
-  // Templates.
-  (* no_rw_check *)
-  logic [7:0] template_bytes[4096];
+  // What requests are made of.
   logic [7:0] template_byte_q;
   place_t template_read;
-  always_ff @(posedge clk_i) begin
-    if (template_write_i) template_bytes[template_place_i] <= template_byte_i;
-    template_byte_q <= template_bytes[template_read];
-  end
-  template_entry_t entries[64];
-  template_t next_template_q;
-  always_ff @(posedge clk_i) if (entry_write_i) entries[entry_place_i] <= entry_i;
-  wire template_entry_t entry = entries[source_q==Departure?next_template_q : request.template_];
-  template_entry_t entry_q;
-
-  // Fields: the number of the departure in decimal digits, and random ones.
-  logic [7:0][3:0] number_q;
-  logic [31:0] random_q;
-  function automatic logic [7:0][3:0] counted_up(input logic [7:0][3:0] digits);
-    logic [7:0][3:0] up;
-    logic carry;
-    up = digits;
-    carry = 1'b1;
-    for (int unsigned place = 0; place < 8; place++) begin
-      if (carry) up[place] = digits[place] == 4'd9 ? 4'd0 : digits[place] + 4'd1;
-      carry = carry && digits[place] == 4'd9;
-    end
-    return up;
-  endfunction
+  template_t next_template;
+  template_entry_t entry, entry_q;
+  logic [7:0][3:0] digits;
+  logic makes;
+  session_templates templates (
+      .clk_i,
+      .rst_ni,
+      .load_i,
+      .start_i,
+      .byte_write_i (template_write_i),
+      .byte_place_i (template_place_i),
+      .byte_i       (template_byte_i),
+      .entry_write_i,
+      .entry_place_i,
+      .entry_i,
+      .place_i      (template_read),
+      .byte_o       (template_byte_q),
+      .template_i   (source_q == Departure ? next_template : request.template_),
+      .entry_o      (entry),
+      .digits_o     (digits),
+      .next_o       (next_template),
+      .made_i       (makes)
+  );
 
   // What arrived.
   logic [7:0] ring[8192];
@@ -543,6 +540,7 @@ module session_engine
   assign unqueue = state_q == Look && source_q == Departure && !free_now;
   wire due_now = !load_i.open_loop || schedule_valid && wait_cycles == '0;
   wire goes = state_q == Hold ? due_now : state_q == Look && source_q != Departure && asked_of_this;
+  assign makes = state_q == Hold && due_now;
   assign step_valid = goes;
   assign schedule_next = miss || goes && source_q == Departure && load_i.open_loop;
 
@@ -600,7 +598,6 @@ module session_engine
   wire closes_now = load_i.each && load_i.fin && established && notices.done;
   wire follows = asks_now || closes_now || stepped.flags.ack_now && stepped.state != Closed;
 
-  wire [31:0] digits = entry.field == FieldSequence ? number_q : random_q;
   assign counted_o.retransmitted = finished && notices.retransmitted;
   assign counted_o.opened = finished && notices.connected;
 
@@ -655,7 +652,7 @@ module session_engine
         request_q <= request;
         entry_q   <= entry;
         if (source_q == Departure) begin
-          request_q.template_ <= next_template_q;
+          request_q.template_ <= next_template;
           request_q.digits    <= digits;
           state_q             <= free_now ? Hold : Pick;
         end else state_q <= asked_of_this ? Run : Pick;
@@ -663,10 +660,8 @@ module session_engine
 
       Hold:
       if (due_now) begin
-        state_q         <= Run;
-        due_q           <= load_i.open_loop ? due : now_q;
-        number_q        <= counted_up(number_q);
-        next_template_q <= 7'(next_template_q) + 7'd1 >= load_i.templates ? '0 : next_template_q + 6'd1;
+        state_q <= Run;
+        due_q   <= load_i.open_loop ? due : now_q;
         if (!load_i.open_loop) loop_left_q <= loop_left_q - 32'd1;
       end
 
@@ -683,9 +678,6 @@ module session_engine
         end
       end
     endcase
-
-    // Galois: x^32 + x^22 + x^2 + x + 1.
-    random_q <= {1'b0, random_q[31:1]} ^ (random_q[0] ? 32'h8020_0003 : '0);
 
     // Departures that the transmitter could not take at once.
     late_departures_q <= late_departures_q + 10'(departs && !departs_now)
@@ -706,10 +698,7 @@ module session_engine
       open_due_q   <= 1'b1;
     end
 
-    if (start_i) begin
-      loop_left_q <= load_i.open_loop ? '0 : load_i.departures;
-      random_q    <= load_i.secret | 32'd1;
-    end
+    if (start_i) loop_left_q <= load_i.open_loop ? '0 : load_i.departures;
     if (!rst_ni) begin
       state_q           <= Off;
       clear_q           <= '0;
@@ -717,8 +706,6 @@ module session_engine
       late_departures_q <= '0;
       sent_waits_q      <= 1'b0;
       told_count_q      <= '0;
-      next_template_q   <= '0;
-      number_q          <= '0;
       open_due_q        <= 1'b0;
       open_count_q      <= '0;
       loop_left_q       <= '0;
