@@ -216,8 +216,7 @@ async fn events(With(shared): With<Arc<Shared>>) -> Response {
         let said = format!("{VIEWERS} are watching already\n");
         return (StatusCode::SERVICE_UNAVAILABLE, said).into_response();
     };
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    (headers, Body::from_stream(stream(viewer))).into_response()
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream(viewer))).into_response()
 }
 
 /// As server-sent events have it: each line of `text` behind the name of its field. A carriage return would end

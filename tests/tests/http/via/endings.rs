@@ -256,7 +256,8 @@ fn addresses_of_another_run_are_refused_before_anything_is_sent() {
     let _shared = beside_others();
     let ground = Ground::new();
     let target = ground.target("--no-truth --delay 5ms");
-    let load = format!("--parallel 4 --duration 4s {}", target.url());
+    // It is ended when all have tried.
+    let load = format!("--parallel 4 --duration 60s {}", target.url());
     let first = ground.by("packet", &load).start();
     first.sleep_until(Duration::from_millis(600));
     let second = ground.by("packet", &load).start().finish_unchecked();
@@ -282,7 +283,7 @@ fn addresses_of_another_run_are_refused_before_anything_is_sent() {
     assert!(text.contains("another run uses 198.18.0.10"), "{text}");
     // Others of the same subnet are had at once, and these when the first has ended.
     let beside = ground.beside(3, "packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
-    let first = first.finish();
+    let first = first.end();
     let after = ground.by("packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
     for run in [&first, &beside, &after] {
         assert_eq!(run.total("failed"), 0, "{run}");
