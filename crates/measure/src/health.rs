@@ -152,6 +152,8 @@ pub struct HealthSample {
     pub is_blind: bool,
     /// The target is on this host, and cannot be seen.
     pub hides_target: bool,
+    /// It is one of several programs that may not be looked into: all count as the target.
+    pub guesses_target: bool,
     /// Nobody got a CPU to look at who waits.
     pub is_unwatched: bool,
     /// Processes of the target's came and went of which no total has anything: it ignores SIGCHLD.
@@ -209,6 +211,8 @@ pub struct HealthSummary {
     pub is_blind: bool,
     /// The target was on this host, and could not be seen.
     pub hides_target: bool,
+    /// It was one of several programs that might not be looked into.
+    pub guesses_target: bool,
     /// Nobody got a CPU to look at who waits.
     pub is_unwatched: bool,
     /// Processes of the target's came and went of which no total has anything.
@@ -247,6 +251,7 @@ impl HealthSummary {
         self.samples += 1;
         self.is_blind |= sample.is_blind;
         self.hides_target |= sample.hides_target;
+        self.guesses_target |= sample.guesses_target;
         self.is_unwatched |= sample.is_unwatched;
         self.loses_children |= sample.loses_children;
         self.span_ns += sample.span_ns;

@@ -195,6 +195,7 @@ impl Probe {
             span_ns,
             is_blind: found.sight == Sight::Part,
             hides_target: found.sight == Sight::NotTheTarget,
+            guesses_target: found.is_guess,
             is_unwatched: found.sight == Sight::Nothing,
             loses_children: found.sight == Sight::NotItsChildren,
             target_crowded_ns: crowded(&found.waited, &cores, &threads),

@@ -149,6 +149,12 @@ pub(crate) fn name(stat: &str) -> Option<&str> {
     stat.get(stat.find('(')? + 1..stat.rfind(')')?)
 }
 
+/// Field 6 (`session`) of a process's `stat`.
+pub(crate) fn session(stat: &str) -> Option<u64> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(6 - 3)?.parse().ok()
+}
+
 /// Field 4 (`ppid`) of a process's `stat`, and the ticks of all its threads and children that were waited for,
 /// also of those that have ended: fields 14 to 17.
 pub(crate) fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {

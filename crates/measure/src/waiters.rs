@@ -96,6 +96,8 @@ pub(crate) struct LookFindings {
     /// By CPU.
     pub waited: Vec<Waited>,
     pub sight: Sight,
+    /// The target is on this host, and no process that may be looked into: all others count as it.
+    pub is_guess: bool,
     /// Time that the target's threads ran which came and went between two looks; how long they waited, nobody
     /// knows.
     pub unseen_ns: u64,
@@ -176,6 +178,7 @@ impl Waiters {
             self.awaited -= 1;
             more.waited.into_iter().for_each(|waited| at(&mut found.waited, waited.core).add(waited));
             found.sight = more.sight;
+            found.is_guess = more.is_guess;
             found.unseen_ns += more.unseen_ns;
             found.unseen_cpus = more.unseen_cpus;
         }

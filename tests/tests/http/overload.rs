@@ -164,6 +164,38 @@ fn a_target_that_waits_for_other_programs_is_in_no_valid_run() {
     lies.were_none();
 }
 
+/// Whoever may not look into other users' processes cannot tell the target from what keeps it from its CPU.
+#[test]
+fn another_users_target_that_waits_for_other_programs_is_in_no_valid_run() {
+    let _alone = alone();
+    need_root();
+    need("taskset");
+    let target = Target::start("--no-truth --workers 1 --cpus 0");
+    let load = format!("--rate 400 --threads 1 --cpus 1 --duration 2s {}", target.url());
+    let run = || {
+        let nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups --";
+        Tare::http(&load).through(nobody).run()
+    };
+    let lies = Lies::default();
+    patiently(3, || {
+        let noise: Vec<String> =
+            ["taskset", "-c", "0", "sh", "-c", "while :; do :; done"].map(str::to_owned).to_vec();
+        let noise = Process::start(&noise, |_| ());
+        let crowded = run();
+        // What it advises helps.
+        drop(noise);
+        let quiet = run();
+        let worse = |name: &str| crowded.int(name) > 2 * quiet.int(name) + 200_000;
+        if worse("net_ns.p50") || worse("net_ns.p90") || worse("net_ns.p99") {
+            lies.never_valid(crowded.clone());
+        }
+        let told = crowded.criterion("target.crowded");
+        assert!(!told.holds && told.advice.contains("may not look into"), "{crowded}");
+        assert!(quiet.criterion("target.crowded").value < told.value / 2.0, "{quiet}\n{crowded}");
+    });
+    lies.were_none();
+}
+
 /// What other programs on this machine, or its hypervisor, do to a run; the test has no hold over them.
 const MACHINE: [&str; 8] = [
     "runqueue",

@@ -41,7 +41,7 @@ impl Helpers {
         let (mut helpers, mut room) = (Self::default(), MOST_DESCRIPTORS);
         let mut namespaces: HashMap<PathBuf, (PathBuf, HashSet<u64>)> = HashMap::new();
         for pid in processes {
-            let process = proc.join(pid.to_string());
+            let Some(process) = living(&proc.join(pid.to_string())) else { continue };
             let inodes: Vec<u64> = sockets(&process).take(room).collect();
             room -= inodes.len();
             let (_, of_namespace) =
@@ -112,6 +112,21 @@ pub(super) fn sockets(process: &Path) -> impl Iterator<Item = u64> + use<> {
     })
 }
 
+/// Where in /proc a process may be looked into, if it may be: where its first thread has ended while others go
+/// on, only these still have descriptors and a namespace.
+pub(super) fn living(process: &Path) -> Option<PathBuf> {
+    let open =
+        |folder: &Path| std::fs::read_dir(folder.join("fd")).map(|mut entries| entries.next().is_some());
+    let first = open(process);
+    if let Ok(true) = first {
+        return Some(process.to_owned());
+    }
+    let threads = std::fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+    let other =
+        threads.map(|thread| thread.path()).find(|thread| open(thread).is_ok_and(|has_some| has_some));
+    other.or_else(|| first.is_ok().then(|| process.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +152,28 @@ mod tests {
     }
 
     const LOCAL: &str = "0100007F";
+
+    #[test]
+    fn where_the_first_thread_has_ended_another_is_asked() {
+        let proc = tempfile::tempdir().unwrap();
+        let process = proc.path().join("7");
+        assert_eq!(living(&process), None, "it may not be looked into");
+        for (thread, sockets) in [("7", &[][..]), ("8", &[71, 72])] {
+            let open = process.join("task").join(thread).join("fd");
+            std::fs::create_dir_all(&open).unwrap();
+            for inode in sockets {
+                symlink(format!("socket:[{inode}]"), open.join(inode.to_string())).unwrap();
+            }
+        }
+        assert_eq!(living(&process), Some(process.join("task/8")));
+        std::fs::create_dir(process.join("fd")).unwrap();
+        assert_eq!(living(&process), Some(process.join("task/8")));
+        symlink("socket:[70]", process.join("fd/3")).unwrap();
+        assert_eq!(living(&process), Some(process.clone()));
+        // A process without descriptors is none that hides them.
+        std::fs::create_dir_all(proc.path().join("9/fd")).unwrap();
+        assert_eq!(living(&proc.path().join("9")), Some(proc.path().join("9")));
+    }
 
     #[test]
     fn who_is_connected_to_by_tcp_works_for_the_target_and_its_clients_do_not() {

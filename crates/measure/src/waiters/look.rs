@@ -9,6 +9,7 @@ use clock::Stopwatch;
 use os::peers::Peers;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -111,22 +112,28 @@ impl Times {
     }
 }
 
+/// Threads that belong together: those that are known to be the target's (0), and of those that may be, the ones
+/// of a program (a hash of its session and its name). What they waited for each other, nobody took from the
+/// target.
+type Kin = u64;
+
 /// What each of the target's threads waited and ran on each CPU, brief waits left out.
 #[derive(Debug, Default)]
-struct Alone(HashMap<(u32, u32), (u64, u64)>);
+struct Alone(HashMap<(u32, Kin, u32), (u64, u64)>);
 
 impl Alone {
-    fn add(&mut self, tid: u32, waited: &Waited) {
-        let (waited_ns, ran_ns) = self.0.entry((waited.core, tid)).or_default();
+    fn add(&mut self, kin: Kin, tid: u32, waited: &Waited) {
+        let (waited_ns, ran_ns) = self.0.entry((waited.core, kin, tid)).or_default();
         *waited_ns += waited.target_ns;
         *ran_ns += waited.target_ran_ns;
     }
 
-    /// The most that they may have waited for each other there: each, for as long as the others ran.
+    /// The most that they may have waited for each other there: each, for as long as others of its kin ran.
     fn waited_for_each_other(&self, core: u32) -> u64 {
-        let there = || self.0.iter().filter(|((its, _), _)| *its == core).map(|(_, times)| times);
-        let all_ran_ns: u64 = there().map(|(_, ran_ns)| ran_ns).sum();
-        there().map(|(waited_ns, ran_ns)| (*waited_ns).min(all_ran_ns - ran_ns)).sum()
+        let there = || self.0.iter().filter(|((its, ..), _)| *its == core);
+        let mut ran_ns = HashMap::<Kin, u64>::new();
+        there().for_each(|((_, kin, _), (_, its_ns))| *ran_ns.entry(*kin).or_default() += its_ns);
+        there().map(|((_, kin, _), (waited_ns, its_ns))| (*waited_ns).min(ran_ns[kin] - its_ns)).sum()
     }
 }
 
@@ -139,6 +146,7 @@ struct Followed {
     schedstat: File,
     /// The CPU that it last ran on, when that was read.
     core: u32,
+    kin: Kin,
 }
 
 /// What a thread is that waited.
@@ -146,6 +154,7 @@ struct Waiter {
     name: String,
     core: u32,
     whose: Whose,
+    kin: Kin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +215,8 @@ impl Look {
         let mut waited = std::mem::take(&mut self.found);
         let alone = std::mem::take(&mut self.alone);
         waited.iter_mut().for_each(|one| one.target_self_ns = alone.waited_for_each_other(one.core));
-        LookFindings { waited, sight, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
+        let is_guess = self.targets.is_hidden();
+        LookFindings { waited, sight, is_guess, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
     }
 
     /// Reads all threads.
@@ -273,9 +283,14 @@ impl Look {
             let is_fine = followed_ns.is_some() || u128::from(span_ns) < COARSE.as_nanos();
             let waited = gained.of_target(waiter.core, is_fine && gained.is_brief());
             let waited = Waited { target_longest: longest, ..waited };
-            self.alone.add(tid, &waited);
+            self.alone.add(waiter.kin, tid, &waited);
             at(&mut self.found, waiter.core).add(waited);
-            if followed_ns.is_none() && self.begin_to_follow(pid, tid, task, waiter.core).is_some() {
+            let begins = || Followed::begin(pid, tid, task, waiter.core, waiter.kin);
+            if followed_ns.is_none()
+                && self.followed.len() < MOST_FOLLOWED
+                && let Some(thread) = begins()
+            {
+                self.followed.push(thread);
                 self.seen.entry(tid).and_modify(|seen| seen.followed_ns = Some(0));
             }
         } else {
@@ -290,15 +305,6 @@ impl Look {
             };
             at(&mut self.found, waiter.core).add(waited);
         }
-    }
-
-    fn begin_to_follow(&mut self, pid: u32, tid: u32, task: PathBuf, core: u32) -> Option<()> {
-        if self.followed.len() >= MOST_FOLLOWED {
-            return None;
-        }
-        let schedstat = File::open(task.join("schedstat")).ok()?;
-        self.followed.push(Followed { pid, tid, task, schedstat, core });
-        Some(())
     }
 
     /// Reads the target's threads; or all, early in the run, to find out which are the target's.
@@ -325,7 +331,7 @@ impl Look {
             unseen.ran(thread.pid, gained.ran_ns);
             seen.followed_ns = seen.followed_ns.map(|ns| ns + gained.waited_ns);
             let waited = gained.of_target(thread.core, is_brief);
-            alone.add(thread.tid, &waited);
+            alone.add(thread.kin, thread.tid, &waited);
             at(found, thread.core).add(waited);
             true
         });
@@ -337,6 +343,7 @@ impl Look {
         let stat = text(task, "stat")?;
         let (name, core) = (procfs::name(&stat)?, procfs::last_core(&stat)?);
         let is_of_kernel = procfs::is_of_kernel(&stat) == Some(true);
+        let mut kin = 0;
         let whose = if pid == self.own {
             if name.starts_with(OWN_TARGET) { Whose::Target } else { Whose::Ours }
         } else if is_of_network(&stat) {
@@ -345,16 +352,33 @@ impl Look {
             return None;
         } else {
             match self.targets.role(pid) {
-                Role::Target | Role::PerhapsTarget => Whose::Target,
+                Role::Target => Whose::Target,
+                Role::PerhapsTarget => {
+                    kin = self.kin(pid);
+                    Whose::Target
+                }
                 Role::Unknown => Whose::Unknown,
                 Role::Other => Whose::Others,
             }
         };
-        Some(Waiter { name: name.to_owned(), core, whose })
+        Some(Waiter { name: name.to_owned(), core, whose, kin })
+    }
+
+    /// Of a process that may be the target.
+    fn kin(&self, pid: u32) -> Kin {
+        let stat = text(&self.proc.join(pid.to_string()), "stat").unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        (procfs::session(&stat), procfs::name(&stat)).hash(&mut hasher);
+        hasher.finish().max(1)
     }
 }
 
 impl Followed {
+    fn begin(pid: u32, tid: u32, task: PathBuf, core: u32, kin: Kin) -> Option<Self> {
+        let schedstat = File::open(task.join("schedstat")).ok()?;
+        Some(Self { pid, tid, task, schedstat, core, kin })
+    }
+
     fn read(&self) -> Option<Times> {
         let mut bytes = [0; 80];
         let length = self.schedstat.read_at(&mut bytes, 0).ok()?;

@@ -119,10 +119,9 @@ impl Targets {
         if self.processes.contains(&pid) {
             return Role::Target;
         }
-        let process = self.proc.join(pid.to_string());
-        if std::fs::read_dir(process.join("fd")).is_err() {
+        let Some(process) = helpers::living(&self.proc.join(pid.to_string())) else {
             return if self.is_hidden() { Role::PerhapsTarget } else { Role::Unknown };
-        }
+        };
         if self.is_at_a_place(&process) || self.works_for_it(pid, &process) {
             self.processes.insert(pid);
             return Role::Target;

@@ -292,6 +292,32 @@ fn a_target_that_cannot_be_seen_is_told() {
 }
 
 #[test]
+fn of_hidden_programs_one_is_the_target_and_the_others_keep_it_from_its_cpu() {
+    // Of one program, they wait for each other; of two, nobody knows which one is the target's.
+    for (names, self_ns) in [(["server", "server"], 80 * MS), (["server", "loop"], 0)] {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let both = |ran, waited| {
+            let thread = |pid, name| (pid, pid, name, 1, 0, 0, ran, waited);
+            put(root, &[thread(7, names[0]), thread(8, names[1])]);
+            for pid in [7, 8] {
+                std::fs::remove_dir_all(root.join(format!("proc/{pid}/fd"))).unwrap();
+            }
+        };
+        both(100, 100);
+        let mut look = Look::new(root, &to(&[8_080]));
+        look.look();
+        both(150, 140);
+        std::thread::sleep(Duration::from_millis(20));
+        look.look();
+        let found = look.take();
+        let waited = &found.waited[0];
+        assert!(found.sight == Sight::NotTheTarget && found.is_guess);
+        assert_eq!((waited.target_ns, waited.target_self_ns), (80 * MS, self_ns), "{names:?}");
+    }
+}
+
+#[test]
 fn threads_whose_sockets_cannot_be_read_may_work_for_the_target() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();

@@ -378,6 +378,10 @@ fn delays() {
     for (count, us) in [(35, 3_000), (110, 150)] {
         alone(Id::TargetDelayed, Word::Degraded, "(server the longest)", |_, h, _| waited(h, count, us));
         alone(Id::TargetCrowded, Word::Degraded, "bind the target", |_, h, _| crowded(h, count, us));
+        alone(Id::TargetCrowded, Word::Degraded, "tare may not look into", |_, h, _| {
+            crowded(h, count, us);
+            h.guesses_target = true;
+        });
     }
     // Where tare shares its CPU, to stop others would not help.
     let (totals, mut health, conditions) = good();
