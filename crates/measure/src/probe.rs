@@ -13,8 +13,7 @@ use units::{Instant, Picos};
 /// /proc/stat counts in USER_HZ, which is 100 on every Linux ABI that Rust supports.
 const TICK_NS: u64 = 10_000_000;
 
-/// What the kernel counts of TCP segments that it received and threw away: the socket's backlog or its memory
-/// was full.
+/// What the kernel counts of TCP segments that it threw away: the socket's backlog or memory was full.
 const DROPS: [&str; 4] = ["TCPBacklogDrop", "TCPRcvQDrop", "RcvPruned", "OfoPruned"];
 
 /// What is known of an engine thread when a sample is taken.

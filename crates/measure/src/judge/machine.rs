@@ -294,9 +294,9 @@ impl<'a> Machine<'a> {
             }
             if self.health.guesses_target {
                 return format!(
-                    "programs that tare may not look into waited {percent:.1} % of the time for CPUs that others \
-                     used, and one of them is the target: stop other programs, or bind the target to other CPUs \
-                     (taskset); as the target's user, or as root, tare sees which it is"
+                    "programs that tare may not look into waited {percent:.1} % of the time for CPUs that \
+                     others used, and one of them is the target: stop other programs, or bind the target to \
+                     other CPUs (taskset); as the target's user, or as root, tare sees which it is"
                 );
             }
             format!(

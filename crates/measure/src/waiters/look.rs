@@ -112,9 +112,9 @@ impl Times {
     }
 }
 
-/// Threads that belong together: those that are known to be the target's (0), and of those that may be, the ones
-/// of a program (a hash of its session and its name). What they waited for each other, nobody took from the
-/// target.
+/// Threads that belong together: those that are known to be the target's (0), and of those that may be, the
+/// ones of a program (a hash of its session and its name). What they waited for each other, nobody took from
+/// the target.
 type Kin = u64;
 
 /// What each of the target's threads waited and ran on each CPU, brief waits left out.
