@@ -5,7 +5,7 @@
 
 use os::tcp_sockets::TcpSocket;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The bit of signal 17 in a mask of signals.
 const SIGCHLD: u64 = 1 << 16;
@@ -119,6 +119,17 @@ fn address(word: &str) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// The network namespaces that are mounted, as by `ip netns add`: their names (`net:[4026531840]`) and where.
+pub(crate) fn mounted_namespaces(mountinfo: &str) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+    // id parent major:minor root place options … - type source options; a space is \040.
+    let one = |line: &str| {
+        let mut words = line.split(' ').skip(3);
+        let (root, place) = (words.next()?, words.next()?);
+        root.starts_with("net:[").then(|| (root.into(), place.replace("\\040", " ").into()))
+    };
+    mountinfo.lines().filter_map(one)
 }
 
 /// Inodes of the sockets in `net/unix` that are bound to `path`, or were accepted there.
@@ -344,6 +355,15 @@ mod tests {
         let expected =
             [socket(far, any, true, 71), socket(near, far, false, 72), socket(far, near, false, 73)];
         assert_eq!(table.lines().filter_map(tcp_socket).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn mounts_of_network_namespaces() {
+        let mounts = "42 20 0:25 / /run/netns rw shared:9 - tmpfs tmpfs rw\n\
+                      43 42 0:4 net:[4026532177] /run/netns/a\\040b rw shared:2 - nsfs nsfs rw\n\
+                      44 42 0:4 mnt:[4026532178] /run/mnt rw - nsfs nsfs rw\n44 42\n";
+        let expected = ("net:[4026532177]".into(), "/run/netns/a b".into());
+        assert_eq!(mounted_namespaces(mounts).collect::<Vec<_>>(), [expected]);
     }
 
     #[test]

@@ -12,23 +12,15 @@
 use super::tables::Tables;
 use os::tcp_sockets::TcpSocket;
 use os::unix_pairs::Connected;
-use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// More descriptors than this are not read of all processes together in one look.
 const MOST_DESCRIPTORS: usize = 50_000;
 
-/// Where the target's processes are connected to, as found in one look.
+/// Inodes of sockets that the target's processes are connected to, as found in one look.
 #[derive(Debug, Default)]
-pub(super) struct Helpers {
-    addresses: HashSet<SocketAddr>,
-    /// Ports of those that are in the same network namespace.
-    ports_here: HashSet<(PathBuf, u16)>,
-    unix: HashSet<u64>,
-    /// Sockets of each network namespace at such a place.
-    sockets: HashMap<PathBuf, HashSet<u64>>,
-}
+pub(super) struct Helpers(HashSet<u64>);
 
 impl Helpers {
     /// Reads the connections of these processes.
@@ -38,69 +30,52 @@ impl Helpers {
         pairs: &[Connected],
         tables: &mut Tables,
     ) -> Self {
-        let (mut helpers, mut room) = (Self::default(), MOST_DESCRIPTORS);
-        let mut namespaces: HashMap<PathBuf, (PathBuf, HashSet<u64>)> = HashMap::new();
+        let mut inodes = HashSet::new();
         for pid in processes {
             let Some(process) = living(&proc.join(pid.to_string())) else { continue };
-            let inodes: Vec<u64> = sockets(&process).take(room).collect();
-            room -= inodes.len();
-            let (_, of_namespace) =
-                namespaces.entry(namespace(&process)).or_insert_with(|| (process.clone(), HashSet::new()));
-            of_namespace.extend(inodes);
+            inodes.extend(sockets(&process).take(MOST_DESCRIPTORS - inodes.len()));
         }
-        for (namespace, (process, inodes)) in &namespaces {
-            helpers.add_tcp(namespace, tables.tcp(process), inodes);
-            let opened = pairs.iter().filter(|pair| !pair.is_named && inodes.contains(&pair.inode));
-            helpers.unix.extend(opened.map(|pair| pair.peer));
-        }
-        helpers
-    }
-
-    fn add_tcp(&mut self, namespace: &Path, all: &[TcpSocket], inodes: &HashSet<u64>) {
-        let listens = all.iter().filter(|socket| socket.listens).map(|socket| socket.local.port());
-        let listens: HashSet<u16> = listens.collect();
-        for socket in all.iter().filter(|socket| inodes.contains(&socket.inode)) {
-            // What it accepted was opened by a client.
-            if socket.listens || listens.contains(&socket.local.port()) {
-                continue;
+        let opened = pairs.iter().filter(|pair| !pair.is_named && inodes.contains(&pair.inode));
+        let mut found: HashSet<u64> = opened.map(|pair| pair.peer).collect();
+        let namespaces = tables.namespaces();
+        let mut addresses = HashSet::new();
+        for namespace in namespaces {
+            let mut ports_here = HashSet::new();
+            for socket in opened_by(&inodes, &namespace.tcp) {
+                if is_here(socket) {
+                    ports_here.insert(socket.remote.port());
+                }
+                addresses.insert(socket.remote);
             }
-            if is_here(socket) {
-                self.ports_here.insert((namespace.to_owned(), socket.remote.port()));
-            }
-            self.addresses.insert(socket.remote);
+            let listens_there =
+                |socket: &&TcpSocket| socket.listens && ports_here.contains(&socket.local.port());
+            found.extend(namespace.tcp.iter().filter(listens_there).map(|socket| socket.inode));
         }
+        let all = namespaces.iter().flat_map(|namespace| &namespace.tcp);
+        found.extend(all.filter(|socket| addresses.contains(&socket.local)).map(|socket| socket.inode));
+        Self(found)
     }
 
     /// Whether a process has a socket that the target is connected to.
-    pub fn has(&mut self, process: &Path, tables: &mut Tables) -> bool {
-        if self.addresses.is_empty() && self.unix.is_empty() {
-            return false;
-        }
-        let mut its = sockets(process).peekable();
-        if its.peek().is_none() {
-            return false;
-        }
-        let Self { addresses, ports_here, unix, sockets: found } = self;
-        let namespace = namespace(process);
-        let there = found.entry(namespace.clone()).or_insert_with(|| {
-            let is_there = |socket: &&TcpSocket| {
-                let here = (namespace.clone(), socket.local.port());
-                socket.listens && ports_here.contains(&here) || addresses.contains(&socket.local)
-            };
-            tables.tcp(process).iter().filter(is_there).map(|socket| socket.inode).collect()
-        });
-        its.any(|inode| there.contains(&inode) || unix.contains(&inode))
+    pub fn has(&self, process: &Path) -> bool {
+        !self.0.is_empty() && sockets(process).any(|inode| self.0.contains(&inode))
     }
+}
+
+/// Connections of a namespace that those opened who hold these sockets: what they accepted was opened by a
+/// client.
+fn opened_by<'a>(inodes: &HashSet<u64>, all: &'a [TcpSocket]) -> impl Iterator<Item = &'a TcpSocket> {
+    let listens = all.iter().filter(|socket| socket.listens).map(|socket| socket.local.port());
+    let listens: HashSet<u16> = listens.collect();
+    all.iter().filter(move |socket| {
+        inodes.contains(&socket.inode) && !socket.listens && !listens.contains(&socket.local.port())
+    })
 }
 
 /// Whether a connection ends in the network namespace in which it began. The kernel gives a connection to an
 /// address of its own that address as its source, too, or one of loopback.
 fn is_here(socket: &TcpSocket) -> bool {
     socket.local.ip() == socket.remote.ip() || socket.remote.ip().is_loopback()
-}
-
-fn namespace(process: &Path) -> PathBuf {
-    std::fs::read_link(process.join("ns/net")).unwrap_or_default()
 }
 
 /// Inodes of a process's sockets.
@@ -197,10 +172,9 @@ mod tests {
         all.iter().for_each(|(pid, sockets)| put(proc.path(), *pid, "net:[1]", sockets, &here));
         // In another namespace the same port of loopback is another's.
         put(proc.path(), 3, "net:[2]", &[30], &table(&[("00000000:005A", "00000000:0000", "0A", 30)]));
-        let mut tables = Tables::default();
-        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[], &mut tables);
-        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()), &mut tables);
-        assert_eq!([8, 9, 5, 6, 4, 3].map(&mut has), [true, true, false, false, false, false]);
+        let helpers = Helpers::of(proc.path(), [7].iter(), &[], &mut Tables::new(proc.path()));
+        let has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()));
+        assert_eq!([8, 9, 5, 6, 4, 3].map(has), [true, true, false, false, false, false]);
     }
 
     #[test]
@@ -210,9 +184,8 @@ mod tests {
         put(proc.path(), 7, "net:[1]", &[71], &table(&[(near, far, "01", 71)]));
         let there = table(&[("00000000:1538", "00000000:0000", "0A", 80), (far, near, "01", 81)]);
         put(proc.path(), 8, "net:[2]", &[80, 81], &there);
-        let mut tables = Tables::default();
-        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[], &mut tables);
-        assert!(helpers.has(&proc.path().join("8"), &mut tables));
+        let helpers = Helpers::of(proc.path(), [7].iter(), &[], &mut Tables::new(proc.path()));
+        assert!(helpers.has(&proc.path().join("8")));
     }
 
     #[test]
@@ -223,9 +196,8 @@ mod tests {
         all.iter().for_each(|(pid, sockets)| put(proc.path(), *pid, "net:[1]", sockets, ""));
         let pair = |inode, peer, is_named| Connected { inode, peer, is_named };
         let pairs = [pair(71, 81, false), pair(81, 71, true), pair(73, 51, true), pair(51, 73, false)];
-        let mut tables = Tables::default();
-        let mut helpers = Helpers::of(proc.path(), [7].iter(), &pairs, &mut tables);
-        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()), &mut tables);
-        assert_eq!([8, 5].map(&mut has), [true, false]);
+        let helpers = Helpers::of(proc.path(), [7].iter(), &pairs, &mut Tables::new(proc.path()));
+        let has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()));
+        assert_eq!([8, 5].map(has), [true, false]);
     }
 }

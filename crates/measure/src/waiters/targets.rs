@@ -5,7 +5,6 @@ use super::helpers::{self, Helpers};
 use super::tables::Tables;
 use crate::procfs;
 use os::peers::{self, Peers};
-use os::tcp_sockets::TcpSocket;
 use os::unix_pairs;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -26,8 +25,8 @@ pub(super) struct Targets {
     own: u32,
     /// For one look.
     tables: Tables,
-    /// Sockets of a network namespace with such a place, for one look.
-    sockets: HashMap<PathBuf, HashMap<u64, Place>>,
+    /// Sockets at such a place, and whether it is in this program's network namespace, for one look.
+    sockets: Option<HashMap<u64, (Place, bool)>>,
     /// Whom the target is connected to: read when it is first asked for in a look.
     helpers: Option<Helpers>,
 }
@@ -61,8 +60,8 @@ impl Targets {
             found: BTreeSet::new(),
             processes: HashSet::new(),
             own: std::process::id(),
-            tables: Tables::default(),
-            sockets: HashMap::new(),
+            tables: Tables::new(proc),
+            sockets: None,
             helpers: None,
         }
     }
@@ -95,8 +94,8 @@ impl Targets {
 
     /// Forgets what was read in a look.
     pub fn end_look(&mut self) {
-        self.tables = Tables::default();
-        self.sockets.clear();
+        self.tables.clear();
+        self.sockets = None;
         self.helpers = None;
     }
 
@@ -131,18 +130,15 @@ impl Targets {
 
     /// Whether a process has a socket where the run's connections may end.
     fn is_at_a_place(&mut self, process: &Path) -> bool {
-        // Most threads of the kernel have none, and no namespace that could be asked for.
+        // Most threads of the kernel have none.
         let mut its = helpers::sockets(process).peekable();
         if its.peek().is_none() {
             return false;
         }
-        let (sockets, is_own_namespace) = self.sockets_of(process);
-        let places: BTreeSet<Place> = its.filter_map(|inode| sockets.get(&inode).copied()).collect();
-        let is_there = !places.is_empty();
-        if is_own_namespace {
-            self.found.extend(places);
-        }
-        is_there
+        let sockets = self.sockets();
+        let places: Vec<(Place, bool)> = its.filter_map(|inode| sockets.get(&inode).copied()).collect();
+        self.found.extend(places.iter().filter_map(|(place, is_own)| is_own.then_some(*place)));
+        !places.is_empty()
     }
 
     /// Whether the target is connected to a process, or has started it. This program is asked for
@@ -162,34 +158,27 @@ impl Targets {
             let pairs = unix_pairs::connected().unwrap_or_default();
             Helpers::of(proc, processes.iter().filter(|pid| *pid != own), &pairs, tables)
         });
-        helpers.has(process, tables)
+        helpers.has(process)
     }
 
-    /// Inodes of sockets at the target's places in the network namespace of a process, and whether that is this
-    /// program's.
-    fn sockets_of(&mut self, process: &Path) -> (&HashMap<u64, Place>, bool) {
-        let namespace = std::fs::read_link(process.join("ns/net"));
-        let is_own = match (&namespace, std::fs::read_link(self.proc.join("self/ns/net"))) {
-            (Ok(its), Ok(own)) => *its == own,
-            _ => true,
-        };
-        let known = self.peers.known();
-        let Self { ports, tables, .. } = self;
-        let read = || {
-            let mut sockets = HashMap::new();
-            if !ports.is_empty() {
-                let at = |socket: &TcpSocket| (socket.inode, socket.local.port());
-                let found = tables.tcp(process).iter().map(at).filter(|(_, port)| ports.contains(port));
-                sockets.extend(found.map(|(inode, port)| (inode, Place::Port(port))));
-            }
-            if let Some(path) = &known.unix {
+    /// Inodes of sockets at the target's places, in all network namespaces.
+    fn sockets(&mut self) -> &HashMap<u64, (Place, bool)> {
+        let Self { ports, peers, tables, sockets, .. } = self;
+        sockets.get_or_insert_with(|| {
+            let unix = peers.known().unix;
+            let mut found = HashMap::new();
+            for namespace in tables.namespaces() {
+                let mut add = |inode, place| found.insert(inode, (place, namespace.is_own));
+                for socket in namespace.tcp.iter().filter(|socket| ports.contains(&socket.local.port())) {
+                    add(socket.inode, Place::Port(socket.local.port()));
+                }
+                let (Some(path), Some(process)) = (&unix, &namespace.process) else { continue };
                 let table = std::fs::read_to_string(process.join("net/unix")).unwrap_or_default();
-                let found = procfs::sockets_at(&table, path);
-                sockets.extend(found.into_iter().map(|inode| (inode, Place::UnixSocket)));
+                for inode in procfs::sockets_at(&table, path) {
+                    add(inode, Place::UnixSocket);
+                }
             }
-            sockets
-        };
-        let key = namespace.unwrap_or_else(|_| process.to_owned());
-        (self.sockets.entry(key).or_insert_with(read), is_own)
+            found
+        })
     }
 }

@@ -415,6 +415,29 @@ fn a_target_that_a_redirect_leads_to_is_found() {
 }
 
 #[test]
+fn a_target_with_sockets_of_another_namespace_than_its_own_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    let put = |ran, waited| {
+        put(root.path(), &[(7, 7, "server", 1, 0, 0, ran, waited), (8, 8, "sh", 0, 0, 0, 1, 0)])
+    };
+    put(100, 0);
+    // The table of the namespace of 8 has the socket that 7 holds.
+    listen(root.path(), 7);
+    let process = |pid: u32| root.path().join(format!("proc/{pid}"));
+    std::fs::create_dir_all(process(8).join("net")).unwrap();
+    std::fs::rename(process(7).join("net/tcp"), process(8).join("net/tcp")).unwrap();
+    for pid in [7, 8] {
+        std::fs::create_dir_all(process(pid).join("ns")).unwrap();
+        std::os::unix::fs::symlink(format!("net:[{pid}]"), process(pid).join("ns/net")).unwrap();
+    }
+    let mut look = Look::new(root.path(), &to(&[8_080]));
+    look.look();
+    std::thread::sleep(Duration::from_millis(20));
+    put(110, 60);
+    assert_eq!(looks(&mut look)[0].target_ns, 60 * MS);
+}
+
+#[test]
 fn the_target_of_a_unix_socket_is_found() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 0)]);
