@@ -195,6 +195,7 @@ criteria! {
     StampsClock = "stamps.clock": Frames, Nanoseconds AtMost, Invalid, Throughout, TheRun;
     ReceiverDrops = "receiver.drops": Frames, Count AtMost, Invalid, Throughout, TheRun;
     ReceiverOutstanding = "receiver.outstanding": Frames, Count AtMost, Degraded, Throughout, TheRun;
+    ReceiverMixed = "receiver.mixed": Frames, Count AtMost, Degraded, Throughout, TheRun;
     TransmitDrops = "transmit.drops": Frames, Count AtMost, Invalid, Throughout, TheRun;
     LinksDown = "links.down": Frames, Count AtMost, Invalid, Throughout, TheRun;
     PortsFailed = "ports.failed": Frames, Count AtMost, Invalid, Throughout, TheRun;

@@ -15,7 +15,9 @@
 
 mod incidents;
 mod mark;
+mod mixed;
 mod slow;
+mod times;
 mod window;
 
 #[cfg(test)]
@@ -25,12 +27,12 @@ mod tests;
 
 pub use mark::{Damage, Mark, Reader};
 
-use hdrhistogram::Histogram;
 use incidents::{Incident, Incidents, What};
-use measure::packets::{ReceivedReport, Spread, StreamRow};
+use measure::packets::{ReceivedReport, StreamRow};
+use mixed::DueTimes;
 use port::{Frame, Stamp};
-use slow::Slowest;
 use std::sync::Arc;
+use times::Times;
 use units::Picos;
 use window::{Place, Window};
 use wire::Signature;
@@ -69,8 +71,6 @@ pub const fn from_base(seq: u64, base: u64) -> u64 {
 /// 262 144 numbers are 32 KiB: a tenth of a second at 2.6 M/s.
 pub const SPAN: u64 = 1 << 18;
 
-/// Longest one-way time that is told apart.
-const LONGEST_NS: u64 = 3_600_000_000_000;
 /// So many numbers from the past, one after another and due later than all before, are another run of the
 /// sender.
 const RESTART: u32 = 32;
@@ -99,6 +99,7 @@ pub struct Signed {
     /// Numbers from the past in a row, and the latest due time of all.
     old_in_a_row: u32,
     latest_due: u64,
+    due_times: DueTimes,
     times: Times,
     incidents: Incidents,
 }
@@ -123,21 +124,13 @@ struct StreamCounts {
     reordered: u64,
 }
 
-/// received − sent.
-struct Times {
-    values: Histogram<u64>,
-    sum: i128,
-    min: i64,
-    max: i64,
-    slowest: Slowest,
-}
-
 impl Signed {
     pub fn new(settings: Settings) -> Self {
         let span = if settings.span == 0 { SPAN } else { settings.span };
         Self {
-            reader: Reader::new(settings.trusting),
+            reader: Reader::new(settings.trusting).with_numbers(settings.base.is_some()),
             window: Window::new(span, settings.from),
+            due_times: DueTimes::new(span),
             settings,
             counts: Counts::default(),
             streams: Box::new([StreamCounts::default(); STREAMS]),
@@ -171,10 +164,12 @@ impl Signed {
     /// Frames with signatures of another run are strangers.
     #[inline]
     fn own(&mut self, frame: &Frame<'_>, base: u64) -> Mark {
+        let before = self.reader;
         let mut mark = self.reader.read(frame);
         if let Mark::Signed(signature) | Mark::Broken(signature, _) = &mut mark {
             signature.seq = from_base(signature.seq, base);
             if signature.seq >= self.most || self.is_too_far(signature) {
+                self.reader = before;
                 self.foreign += 1;
                 return Mark::Plain;
             }
@@ -218,6 +213,7 @@ impl Signed {
         let place = match self.unwrapped(signature.seq) {
             Some(number) => {
                 let place = self.place(number, queue);
+                self.due_times.note(place, number, signature);
                 if let Some(damage) = damage {
                     self.damaged(Some(stream), number, damage.words());
                 }
@@ -327,6 +323,7 @@ impl Signed {
         self.latest_due = signature.due_unix_ns;
         self.settings.from = None;
         self.window = Window::new(self.window.span(), None);
+        self.due_times = DueTimes::new(self.window.span());
         self.highest.fill(0);
         self.highest[queue] = signature.seq;
         let number = signature.seq - u64::from(RESTART - 1).min(signature.seq);
@@ -394,6 +391,7 @@ impl Signed {
             reordered: counts.reordered,
             corrupted: counts.corrupted,
             too_old: counts.too_old,
+            mixed: self.due_times.mixed(),
             one_way_ns: self.times.spread(),
             incidents,
             streams: self.stream_rows(),
@@ -441,60 +439,4 @@ fn note_loss(
         }
     }
     incidents.add(Incident { stream, number: first, what: What::Lost { count } });
-}
-
-impl Times {
-    fn new() -> Self {
-        let mut values = Histogram::new_with_bounds(1, 1_000_000, 3).expect("1 ≤ low, 2·low ≤ high");
-        values.auto(true);
-        Self { values, sum: 0, min: 0, max: 0, slowest: Slowest::default() }
-    }
-
-    #[inline]
-    fn add(&mut self, took: i64, number: u64, stream: u16) {
-        if self.values.is_empty() {
-            (self.min, self.max) = (took, took);
-        }
-        self.sum += i128::from(took);
-        self.min = self.min.min(took);
-        self.max = self.max.max(took);
-        let kept = (took.max(0) as u64).min(LONGEST_NS);
-        self.values.record(kept).expect("an hour fits in a histogram that may grow");
-        self.slowest.add(took, number, stream);
-    }
-
-    fn at(&self, quantile: f64) -> f64 {
-        let value = self.values.value_at_quantile(quantile);
-        self.values.median_equivalent(value) as f64
-    }
-
-    fn spread(&self) -> Spread {
-        if self.values.is_empty() {
-            return Spread::default();
-        }
-        let count = self.values.len();
-        Spread {
-            count,
-            mean: self.sum as f64 / count as f64,
-            min: self.min as f64,
-            p50: self.at(0.5),
-            p95: self.at(0.95),
-            p99: self.at(0.99),
-            max: self.max as f64,
-        }
-    }
-
-    fn words(&self, known: impl Fn(u64) -> bool) -> Vec<String> {
-        if self.values.is_empty() {
-            return Vec::new();
-        }
-        let mut words = self.slowest.words(self.at(0.5) as i64, known);
-        if self.min < 0 {
-            let by = Picos::from_nanos(self.min.unsigned_abs());
-            words.push(format!(
-                "frames arrived up to {by:#} before they were sent: the clocks of sender and receiver differ"
-            ));
-        }
-        words
-    }
 }

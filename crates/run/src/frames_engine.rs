@@ -309,6 +309,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         gaps_are_handed_over: gaps.is_some_and(|gaps| gaps.handed_over),
         own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         outstanding: received.as_ref().map_or(0, |received| received.outstanding),
+        mixed: received.as_ref().map_or(0, |received| received.mixed),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
         card_clocks_ns: card_clocks_ns(ports),
         one_way_p50_ns: received

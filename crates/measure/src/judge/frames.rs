@@ -43,6 +43,8 @@ pub struct FrameConditions {
     pub own_gap_error_p95_ns: Option<f64>,
     /// Frames that had not come when waiting for them ended, and may still come.
     pub outstanding: u64,
+    /// Frames that had numbers of others: those of two runs were received as one.
+    pub mixed: u64,
     /// Error of the stamps that gaps were measured with.
     pub stamp_error_ns: Option<f64>,
     /// How far times of cards' clocks, told by the wall clock, may be off: of those who sent and received
@@ -115,6 +117,7 @@ pub(super) fn criteria(
     criteria.extend([
         receiver_drops(totals, frames, load),
         outstanding(frames),
+        mixed(frames),
         transmit_drops(totals, frames),
     ]);
     criteria.extend([links_kept(totals), ports_kept(frames.port_failed)]);
@@ -243,6 +246,17 @@ fn outstanding(frames: &FrameConditions) -> Criterion {
             "{} frames may still arrive: the wait after the last departure was shorter than the slowest \
              frame's time; wait longer (--drain)",
             frames.outstanding
+        )
+    })
+}
+
+/// Numbers of two runs fill each other's gaps.
+fn mixed(frames: &FrameConditions) -> Criterion {
+    Criterion::new(CriterionId::ReceiverMixed, frames.mixed as f64, 0.0).advise(|| {
+        format!(
+            "{} frames have numbers that others had at another time: more than one run was received, so what \
+             is lost or came twice is not known; receive each run alone (--filter, or a capture for each)",
+            frames.mixed
         )
     })
 }
@@ -398,6 +412,8 @@ mod tests {
         assert_eq!(of(left(6_900.0)), [(Id::GapErrorP95, Word::Degraded)]);
         let late = FrameConditions { outstanding: 1, ..none() };
         assert_eq!(of(late), [(Id::ReceiverOutstanding, Word::Degraded)]);
+        let mixed = FrameConditions { mixed: 1, ..none() };
+        assert_eq!(of(mixed), [(Id::ReceiverMixed, Word::Degraded)]);
         assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)]);
         // A way of 50 µs by clocks that are 5 µs, 6 µs and 60 µs apart: the last says nothing of it.
         let clocks =

@@ -52,6 +52,9 @@ pub struct Reader {
     last: Option<(usize, Signature)>,
     /// Leave checksums alone.
     trusting: bool,
+    /// What another run signs has numbers far from these: only a number that is near tells whose a damaged
+    /// frame was.
+    numbers_tell: bool,
 }
 
 /// A number this far from the last is no other's.
@@ -60,7 +63,11 @@ const NEAR: u64 = 1 << 16;
 impl Reader {
     /// `trusting` leaves checksums alone.
     pub fn new(trusting: bool) -> Self {
-        Self { last: None, trusting }
+        Self { trusting, ..Self::default() }
+    }
+
+    pub(super) fn with_numbers(self, numbers_tell: bool) -> Self {
+        Self { numbers_tell, ..self }
     }
 
     #[inline]
@@ -131,28 +138,39 @@ impl Reader {
         }
         let is_damaged = tuple.is_some_and(|tuple| self.damage(frame, tuple).is_some());
         let places = [Some(place), tuple.map(|tuple| usize::from(tuple.payload))];
-        match places.into_iter().flatten().any(|place| resembles(at(place), &last, is_damaged)) {
+        match places.into_iter().flatten().any(|place| self.resembles(at(place), &last, is_damaged)) {
             true => Mark::Damaged,
             false => Mark::Plain,
         }
     }
+
+    /// Whether a payload was a signature like the last one: the time fits, or the number and all of the time but
+    /// one byte. (A number alone is not enough: padding has those of the first frames.) Where a checksum of the
+    /// frame is wrong, any time will do but zeros, which padding has. Of 2²¹ payloads of others not one passes.
+    /// Where numbers tell, a time that fits is not enough: the number has to, but for one byte.
+    fn resembles(&self, payload: &[u8], last: &Signature, is_damaged: bool) -> bool {
+        let Some(bytes) = payload.first_chunk::<{ signature::LENGTH }>() else { return false };
+        let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_be_bytes(*word));
+        let (a, b) = (word(0), word(8));
+        let like = last.words();
+        if is_its_time(b, last) {
+            return !self.numbers_tell
+                || is_near(a, last)
+                || but_one_byte(a, like.0).any(|a| is_near(a, last));
+        }
+        is_near(a, last) && (is_damaged && b != 0 || but_one_byte(b, like.1).any(|b| is_its_time(b, last)))
+    }
 }
 
-/// Whether a payload was a signature like the last one: the time fits, or the number and all of the time but
-/// one byte. (A number alone is not enough: padding has those of the first frames.) Where a checksum of the
-/// frame is wrong, any time will do but zeros, which padding has. Of 2²¹ payloads of others not one passes.
-fn resembles(payload: &[u8], last: &Signature, is_damaged: bool) -> bool {
-    let Some(bytes) = payload.first_chunk::<{ signature::LENGTH }>() else { return false };
-    let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_be_bytes(*word));
-    let (a, b) = (word(0), word(8));
-    if is_its_time(b, last) {
-        return true;
-    }
+/// Whether the word that has the number has one near the last one's.
+fn is_near(a: u64, last: &Signature) -> bool {
     let ahead = (a >> 24).wrapping_sub(last.seq) % signature::SEQUENCES;
-    let is_near = ahead < NEAR || signature::SEQUENCES - ahead < NEAR;
-    let like = last.words().1;
-    let mut mended = (0..8).map(|byte| 0xff << (8 * byte)).map(|mask: u64| b & !mask | like & mask);
-    is_near && (is_damaged && b != 0 || mended.any(|b| is_its_time(b, last)))
+    ahead < NEAR || signature::SEQUENCES - ahead < NEAR
+}
+
+/// A word with one of its bytes as in `like`, for each of them.
+fn but_one_byte(word: u64, like: u64) -> impl Iterator<Item = u64> {
+    (0..8).map(|byte| 0xff << (8 * byte)).map(move |mask: u64| word & !mask | like & mask)
 }
 
 /// Whether the word that says when a frame was sent fits the last one's.

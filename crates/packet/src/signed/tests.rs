@@ -2,6 +2,7 @@
 
 use super::testing::{self, GAP, START, WAY};
 use super::*;
+use measure::packets::Spread;
 use proptest::prelude::*;
 
 #[derive(Clone)]
@@ -297,6 +298,61 @@ fn numbers_that_no_sender_could_have_reached_are_of_another_run() {
     signed.finish(None);
     let report = signed.report();
     assert_eq!((report.signed, report.unsigned, report.lost), (1_001, 1_000, 2_000_000));
+}
+
+#[test]
+fn damaged_frames_of_another_run_stand_for_none_that_is_missing() {
+    const BASE: u64 = 77_000_000_000;
+    let settings = Settings { from: Some(0), base: Some(BASE), ..Settings::default() };
+    let mut signed = Signed::new(settings);
+    signed.lasts(Picos::from_secs(3_600));
+    let mut take = |place: u64, seq: u64, damaged: Option<usize>| {
+        let (mut bytes, at) = testing::frame(place, 0, 60);
+        let sent = START + place * GAP;
+        let signature = Signature { stream: 0, seq, due_unix_ns: sent, sent_unix_ns: sent };
+        signature.write((&mut bytes[42..60]).try_into().unwrap());
+        bytes[40..42].fill(0);
+        damaged.map(|at| bytes[at] ^= 0x55);
+        let (data, stamp) = (&bytes[..], Stamp(at));
+        signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+    };
+    for place in 0..1_000 {
+        // Each tenth is missing, and in its place is one of the other run, damaged in one byte of its number,
+        // stream, lateness, time or check.
+        if place % 10 == 5 {
+            take(place, 3_000_000 + place, Some(42 + (place as usize / 10) % 18));
+        } else {
+            take(place, BASE + place, (place % 100 == 50).then_some(42 + (place as usize / 100)));
+        }
+        // A good one of theirs changes nothing.
+        take(place, 3_000_000 + place, None);
+    }
+    signed.finish(Some(1_000));
+    let report = signed.report();
+    assert_eq!((report.signed, report.lost, report.corrupted, report.mixed), (890, 100, 10, 0));
+}
+
+#[test]
+fn two_runs_that_count_from_zero_are_told_apart_from_duplicates() {
+    let mut signed = Signed::new(Settings::default());
+    for place in 0..1_000_u64 {
+        for number in [Some(place), place.checked_sub(20)].into_iter().flatten() {
+            // The second run lost every fifth, and began 20 gaps later.
+            if number != place && number % 5 == 0 {
+                continue;
+            }
+            let sent = START + place * GAP + u64::from(number != place) * 3_000;
+            let (mut bytes, _) = testing::frame(place, 0, 60);
+            let signature = Signature { stream: 0, seq: number, due_unix_ns: sent, sent_unix_ns: sent };
+            signature.write((&mut bytes[42..60]).try_into().unwrap());
+            bytes[40..42].fill(0);
+            let (data, stamp) = (&bytes[..], Stamp(sent + WAY));
+            signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+        }
+    }
+    signed.finish(None);
+    let report = signed.report();
+    assert_eq!((report.lost, report.duplicated, report.mixed), (0, 784, 784));
 }
 
 #[test]
