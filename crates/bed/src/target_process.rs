@@ -19,7 +19,8 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> TargetError {
     move |source| TargetError::System { what, source }
 }
 
-/// The target at work. Dropped, it is ended.
+/// The target at work. Dropped, it is ended; so it is where this process is killed, and where the thread ends
+/// that started it.
 pub struct TargetProcess {
     child: Child,
     says: BufReader<ChildStdout>,
@@ -45,11 +46,9 @@ impl TargetProcess {
 
     fn start_by(command: impl FnOnce(PathBuf) -> Command, arguments: &[&str]) -> Result<Self, TargetError> {
         let program = std::env::current_exe().map_err(failed("the tare program cannot be found"))?;
-        let mut child = command(program)
-            .arg("target")
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+        let mut command = command(program);
+        command.arg("target").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = os::child::end_with_this_thread(&mut command)
             .spawn()
             .map_err(failed("the target could not be started"))?;
         let says = BufReader::new(child.stdout.take().expect("standard output is a pipe"));

@@ -3,7 +3,7 @@
 use rustix::process::{Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// Has the child killed when the thread that starts it ends, also where this process is killed and can end
 /// nothing itself (PR_SET_PDEATHSIG): so that thread must outlive the child. What the child starts lives on.
@@ -26,10 +26,63 @@ pub fn keep_descendants(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(adopt) }
 }
 
+/// A process that ends a command's process group if this process is killed and cannot: it waits for the end of a
+/// pipe that only this process holds. Dropped, it ends nothing.
+#[derive(Debug)]
+pub struct Guard(Child);
+
+impl Guard {
+    /// Of a child that has its own group; with `variable` (`NAME=value`), also of all that have it in their
+    /// environment.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn of(child: &Child, variable: Option<&str>) -> io::Result<Self> {
+        const SCRIPT: &str = "read -r _; kill -INT \"-$1\"; sleep 0.5; kill -KILL \"-$1\"; [ -n \"$2\" ] || exit; \
+             for at in $(grep -lsaxzF -e \"$2\" /proc/[0-9]*/environ); do \
+             at=${at#/proc/}; kill -KILL \"${at%/environ}\"; done";
+        let mut command = Command::new("sh");
+        command.args(["-c", SCRIPT, "sh", &child.id().to_string(), variable.unwrap_or_default()]);
+        // Not of this process's group either: Ctrl-C is for those who can tell what it means.
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.spawn().map(Self)
+    }
+
+    /// Behaves as if this process had been killed, and waits until all is ended.
+    pub fn trigger(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+
+    /// There is nothing to be guarded any more.
+    pub fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_group_ends_where_its_guard_is_left_alone_and_not_where_it_is_dropped() {
+        let start = || Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let (mut ended, mut kept) = (start(), start());
+        drop(Guard::of(&kept, None).unwrap());
+        Guard::of(&ended, None).unwrap().trigger();
+        assert_eq!(ended.wait().unwrap().signal(), Some(libc::SIGINT));
+        assert_eq!(kept.try_wait().unwrap(), None);
+        kept.kill().unwrap();
+        kept.wait().unwrap();
+    }
 
     #[test]
     fn a_child_ends_with_the_thread_that_started_it() {

@@ -21,6 +21,7 @@ use crate::sender::{Pace, Schedule, Step};
 use crate::stage::Stage;
 use clock::Stopwatch;
 use descendants::{Descendants, MARK};
+use os::child::Guard;
 use rustix::process::{Pid, Signal, kill_process_group};
 use said::Said;
 use std::os::unix::process::CommandExt;
@@ -162,7 +163,7 @@ impl Running {
         let mark = Descendants::new_mark();
         os::child::keep_descendants(command.stderr(pipe).env(MARK, &mark));
         let mut child = command.spawn().map_err(failed)?;
-        let guard = Guard::of(&child, &mark).inspect_err(|_| {
+        let guard = Guard::of(&child, Some(&format!("{MARK}={mark}"))).inspect_err(|_| {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.wait();
         });
@@ -240,29 +241,6 @@ impl Drop for Running {
     }
 }
 
-/// A process that ends a command's group if this one is killed and cannot: it waits for the end of a pipe that
-/// only this process holds.
-struct Guard(Child);
-
-impl Guard {
-    fn of(child: &Child, mark: &str) -> std::io::Result<Self> {
-        // Those with the mark may be in other groups.
-        const SCRIPT: &str = "read -r _; kill -INT \"-$1\"; sleep 0.5; kill -KILL \"-$1\"; \
-             for at in $(grep -lsaxzF -e \"$2\" /proc/[0-9]*/environ); do \
-             at=${at#/proc/}; kill -KILL \"${at%/environ}\"; done";
-        let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh", &child.id().to_string(), &format!("{MARK}={mark}")]);
-        // Not of this process's group either: Ctrl-C is for those who can tell what it means.
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        command.spawn().map(Self)
-    }
-
-    fn end(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,7 +293,7 @@ mod tests {
         let mut started = Running::start(&words).unwrap();
         let mut held = std::fs::File::open(&pipe).unwrap();
         // As the kernel does then.
-        drop(started.guard.0.stdin.take());
+        started.guard.trigger();
         let status = started.child.wait().unwrap();
         assert_ne!(status.code(), Some(7), "{status}");
         // It ends once nobody has it any more: a process that has ended may wait to be noticed for long.

@@ -65,7 +65,9 @@ pub fn run(
     let mut command = Command::new(program);
     command.args(words).env(FOLDER, folder).envs(tag.map(|tag| (TAG, tag)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-    let child = command.spawn().map_err(|why| anyhow!("cannot start a trial: {why}"))?;
+    let child = os::child::end_with_this_thread(&mut command)
+        .spawn()
+        .map_err(|why| anyhow!("cannot start a trial: {why}"))?;
     let mut running = Running(child);
     loop {
         if let Some(status) = running.0.try_wait().map_err(|why| anyhow!("cannot wait for a trial: {why}"))? {

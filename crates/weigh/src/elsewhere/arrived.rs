@@ -32,6 +32,7 @@ const FAR: f64 = 0.2;
 /// [`super::with_settling`].
 pub fn judge(steps: &[Step], arrived: &[Arrived], size: usize) -> (Option<String>, Option<String>) {
     let (mut failure, mut remark, mut all) = (None, None, Arrived::default());
+    let mut last_rate = 0.0;
     // What comes without the command is in what comes with it.
     let silence = steps.first().map_or(0, |step| step.length_ns).max(1) as f64;
     let before = arrived.first().map_or(0, |arrived| arrived.frames) as f64 / silence;
@@ -39,11 +40,22 @@ pub fn judge(steps: &[Step], arrived: &[Arrived], size: usize) -> (Option<String
         came.frames.saturating_sub((before * step.length_ns as f64).round() as u64)
     };
     let pairs = steps.iter().zip(arrived).skip(1).collect::<Vec<_>>();
-    for pair in pairs.chunks_exact(2).filter(|pair| pair[0].0.pace != Pace::Silence) {
+    for pair in pairs.chunks_exact(2) {
         let [(settling, early), (step, came)] = [pair[0], pair[1]];
+        if step.pace == Pace::Silence {
+            let (frames, rate) =
+                (beyond(step, came), beyond(step, came) as f64 * 1e9 / step.length_ns as f64);
+            if frames >= SOME && rate > last_rate * FAR {
+                failure.get_or_insert(format!(
+                    "{rate:.0}/s still arrived when the command had ended: all that it sends must end with it"
+                ));
+            }
+            continue;
+        }
         all = Arrived { frames: all.frames + came.frames, bytes: all.bytes + came.bytes };
         let frames = beyond(step, came);
         let rate = frames as f64 * 1e9 / step.length_ns as f64;
+        last_rate = rate;
         let asked = step.pace.rate().map_or("as many as possible".to_owned(), |rate| format!("{rate:.0}/s"));
         let part = step.pace.rate().map_or(1.0, |asked| rate / asked);
         if is_nothing(step, frames) {
@@ -105,6 +117,18 @@ mod tests {
         let steps = [Pace::Silence, Pace::Even(4_000.0), Pace::Even(4_000.0)].map(even);
         let neighbour = Arrived { frames: 100, bytes: 6_000 };
         assert_eq!(judge(&steps, &[neighbour; 3], 64).0.unwrap(), "0/s arrived, not 4000/s");
+    }
+
+    #[test]
+    fn frames_that_do_not_end_with_the_command_are_a_failure() {
+        let step = |pace| Step { pace, length_ns: 1_000_000_000 };
+        let paces = [Pace::Silence, Pace::Even(1e3), Pace::Even(1e3), Pace::Silence, Pace::Silence];
+        let judged = |after| {
+            let counts = [0, 900, 1_000, 500, after].map(|frames| Arrived { frames, bytes: 60 * frames });
+            judge(&paces.map(step), &counts, 64)
+        };
+        assert_eq!(judged(150), (None, None));
+        assert!(judged(900).0.unwrap().starts_with("900/s still arrived when the command had ended"));
     }
 
     #[test]

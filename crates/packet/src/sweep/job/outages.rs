@@ -9,6 +9,7 @@ use super::super::trial::{Judged, Void};
 use super::work::{Looks, Sweep, throughput};
 use crate::{JobControl, PacketError};
 use clock::Stopwatch;
+use os::child::Guard;
 use plan::packets::sweep::ResetsPlan;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::os::unix::process::CommandExt;
@@ -179,8 +180,16 @@ struct ByCommand<'a> {
 
 enum State {
     Waiting,
-    Running { child: Child, begun: Stopwatch },
-    Ended { status: ExitStatus, after: Picos },
+    /// With what ends it if this process is killed.
+    Running {
+        child: Child,
+        begun: Stopwatch,
+        _guard: Guard,
+    },
+    Ended {
+        status: ExitStatus,
+        after: Picos,
+    },
     NotStarted(String),
 }
 
@@ -191,7 +200,7 @@ impl<'a> ByCommand<'a> {
 
     /// Looks whether it still does.
     fn runs(&mut self) -> bool {
-        if let State::Running { child, begun } = &mut self.state
+        if let State::Running { child, begun, .. } = &mut self.state
             && let Ok(Some(status)) = child.try_wait()
         {
             self.state = State::Ended { status, after: Picos::from_secs_f64(begun.elapsed().as_secs_f64()) };
@@ -228,8 +237,15 @@ impl Ask for ByCommand<'_> {
         let mut shell = Command::new("sh");
         shell.env("TARE_RESET", &self.which).args(["-c", self.line]).stdin(Stdio::null()).process_group(0);
         shell.stdout(std::io::stderr()).stderr(Stdio::inherit());
-        self.state = match shell.spawn() {
-            Ok(child) => State::Running { child, begun: Stopwatch::start() },
+        let started = shell.spawn().and_then(|mut child| match Guard::of(&child, None) {
+            Ok(guard) => Ok((child, guard)),
+            Err(error) => {
+                kill(&mut child);
+                Err(error)
+            }
+        });
+        self.state = match started {
+            Ok((child, guard)) => State::Running { child, begun: Stopwatch::start(), _guard: guard },
             Err(error) => State::NotStarted(error.to_string()),
         };
     }
