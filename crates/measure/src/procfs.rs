@@ -143,6 +143,12 @@ pub(crate) fn sockets_at(table: &str, path: &Path) -> Vec<u64> {
     table.lines().skip(1).filter_map(one).collect()
 }
 
+/// Inodes of the sockets in `net/packet`.
+pub(crate) fn packet_sockets(table: &str) -> impl Iterator<Item = u64> {
+    // sk RefCnt Type Proto Iface R Rmem User Inode
+    table.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().nth(8)?.parse().ok())
+}
+
 /// Whether it is a thread of the kernel's: `PF_KTHREAD` in field 9 (`flags`) of `stat`.
 pub(crate) fn is_of_kernel(stat: &str) -> Option<bool> {
     let after_name = &stat[stat.rfind(')')? + 1..];
@@ -355,6 +361,13 @@ mod tests {
         let expected =
             [socket(far, any, true, 71), socket(near, far, false, 72), socket(far, near, false, 73)];
         assert_eq!(table.lines().filter_map(tcp_socket).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn sockets_for_frames() {
+        let table = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n\
+                     000000001a0cde38 3      3    0003   2     1 0      0      34567\ncut\n";
+        assert_eq!(packet_sockets(table).collect::<Vec<_>>(), [34_567]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which processes of this machine are the target's: those with a socket that the run's connections may end at,
-//! those that they are connected to, and their children.
+//! those that they are connected to, and their children. Also those that carry frames, such as a VPN's, a
+//! virtual machine or a container's network in user space: the target may be behind them.
 
 use super::helpers::{self, Helpers};
 use super::tables::Tables;
@@ -125,7 +126,13 @@ impl Targets {
             self.processes.insert(pid);
             return Role::Target;
         }
-        Role::Other
+        // What it is connected to, or has started, is another matter.
+        if self.is_beyond_a_link() && carries_frames(&process) { Role::Target } else { Role::Other }
+    }
+
+    /// Whether connections leave this network namespace, so that somebody may carry their frames.
+    fn is_beyond_a_link(&self) -> bool {
+        self.addresses.iter().any(|address| !address.ip().to_canonical().is_loopback())
     }
 
     /// Whether a process has a socket where the run's connections may end.
@@ -181,4 +188,18 @@ impl Targets {
             found
         })
     }
+}
+
+/// Whether a process has a TUN or TAP device, or a socket for frames.
+fn carries_frames(process: &Path) -> bool {
+    const DEVICES: [&str; 3] = ["/dev/net/tun", "/dev/vhost-net", "/dev/tap"];
+    let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    if links.any(|link| link.to_str().is_some_and(|link| DEVICES.iter().any(|start| link.starts_with(start))))
+    {
+        return true;
+    }
+    let table = std::fs::read_to_string(process.join("net/packet")).unwrap_or_default();
+    let all: HashSet<u64> = procfs::packet_sockets(&table).collect();
+    !all.is_empty() && helpers::sockets(process).any(|inode| all.contains(&inode))
 }

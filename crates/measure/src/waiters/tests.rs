@@ -438,6 +438,33 @@ fn a_target_with_sockets_of_another_namespace_than_its_own_is_found() {
 }
 
 #[test]
+fn who_carries_frames_may_carry_the_targets_where_it_is_beyond_a_link() {
+    for (address, is_target) in [("198.18.0.2:80", true), ("127.0.0.1:80", false)] {
+        for by_device in [true, false] {
+            let root = tempfile::tempdir().unwrap();
+            let put = |ran, waited| put(root.path(), &[(7, 7, "vpn", 1, 0, 0, ran, waited)]);
+            put(100, 0);
+            let process = root.path().join("proc/7");
+            let link = if by_device { "/dev/net/tun" } else { "socket:[34567]" };
+            std::os::unix::fs::symlink(link, process.join("fd/4")).unwrap();
+            std::fs::create_dir_all(process.join("net")).unwrap();
+            let table = "sk RefCnt Type Proto Iface R Rmem User Inode\n0 3 3 0003 2 1 0 0 34567\n";
+            std::fs::write(process.join("net/packet"), table).unwrap();
+            let peers = Peers::default();
+            peers.add([address.parse().unwrap()]);
+            let mut look = Look::new(root.path(), &peers);
+            look.look();
+            std::thread::sleep(Duration::from_millis(20));
+            put(110, 60);
+            let found = looks(&mut look);
+            let waited = (found[0].target_ns, found[0].others_ns);
+            // Loopback: the target is on this host, and nobody else can be it.
+            assert_eq!(waited, if is_target { (60 * MS, 0) } else { (0, 60 * MS) }, "{address}");
+        }
+    }
+}
+
+#[test]
 fn the_target_of_a_unix_socket_is_found() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 0)]);
