@@ -218,7 +218,8 @@ impl Protocol for Http1 {
         let cause = match cause {
             Some(cause) => cause,
             None if started => Cause::BodyTimeout,
-            None if self.outgoing.is_partly_sent() => Cause::SendTimeout,
+            // What leaves a held body unsent is that nothing came.
+            None if self.outgoing.is_partly_sent() && !self.is_holding() => Cause::SendTimeout,
             None => Cause::FirstByteTimeout,
         };
         // Those behind it have deadlines of their own.

@@ -24,6 +24,8 @@ pub struct Notes {
     pub surplus: u64,
     /// Requests whose body was sent though no 100 (Continue) had come.
     pub without_continue: u64,
+    /// Those whose time was over before, so that their body was never sent.
+    pub never_continued: u64,
     /// What the sessions of a port did.
     pub tcp: Option<Account>,
     /// What those of the FPGA module did.
@@ -54,6 +56,7 @@ impl Notes {
         self.reused += other.reused;
         self.surplus += other.surplus;
         self.without_continue += other.without_continue;
+        self.never_continued += other.never_continued;
         // One thread drives a port.
         self.tcp = self.tcp.take().or(other.tcp);
         self.module = self.module.take().or(other.module);

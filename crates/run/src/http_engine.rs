@@ -162,7 +162,14 @@ fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
             report::counted(notes.without_continue, "request")
         )
     });
-    again.collect::<Vec<_>>().into_iter().chain(surplus).chain(without)
+    let never = (notes.never_continued > 0).then(|| {
+        format!(
+            "{} timed out while the body waited for a 100 (Continue), for at most 1 s: the target never got the \
+             body; allow a longer --timeout, or leave out --expect-continue",
+            report::counted(notes.never_continued, "request")
+        )
+    });
+    again.collect::<Vec<_>>().into_iter().chain(surplus).chain(without).chain(never)
 }
 
 fn load_loop(plan: &Plan) -> Loop {

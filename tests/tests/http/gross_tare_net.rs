@@ -354,6 +354,22 @@ fn a_second_in_which_no_100_comes_may_be_the_targets_or_not() {
     }
 }
 
+/// Each of two connections has a second of that wait at a time, so most departures find none.
+#[test]
+fn who_finds_no_connection_because_of_that_wait_is_not_known_to_wait_for_the_target() {
+    let _shared = tare_system_tests::beside_others();
+    let server = Server::start(|stream, _| while took_request(stream) && took_body(stream) {});
+    let load = "--rate 10 -c 2 --duration 3s -d x --expect-continue";
+    let run = Tare::http(&format!("{load} {}", server.url())).run();
+    assert!(run.total("missed") > 0, "{run}");
+    let unread = run.criterion("unread.p50");
+    assert!(!unread.holds && unread.advice.contains("--expect-continue"), "{unread:?}; {run}");
+    // A shorter time-out than that: the body never leaves, and it was not the target who did not take it.
+    let run = Tare::http(&format!("-n 4 -c 2 -d x --expect-continue --timeout 500ms {}", server.url())).run();
+    assert_eq!(run.outcome("first_byte.timeout"), 4, "{run}");
+    assert!(run.remarks().contains("the target never got the body"), "{run}");
+}
+
 #[test]
 fn a_100_that_lies_unread_keeps_the_target_waiting() {
     let _light = light();

@@ -35,6 +35,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 break;
             }
             if let Some(place) = self.slots.get(slot) {
+                self.accounts.notes.never_continued += u64::from(place.connection.is_holding());
                 place.connection.time_out(&mut self.finished);
             }
             self.settle(slot, now);

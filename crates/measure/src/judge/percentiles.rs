@@ -132,11 +132,22 @@ pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion
         .map(|printed| {
             let figure = net_of(told, totals, printed);
             let least = least.as_ref().map_or(figure, |least| net_of(least, totals, printed));
-            let unread = (figure - least).max(0.0);
+            let unread = (figure - least).max(waits_behind_bodies(totals) * figure).max(0.0);
             criterion(printed.unread, unread, figure, printed, false)
                 .advise(|| doubt(totals, machine, printed))
         })
         .collect()
+}
+
+/// The share of net that departures without a connection may have waited because others' bodies waited here for
+/// a 100 (Continue) that did not come: as much of the time that connections were busy.
+fn waits_behind_bodies(totals: &RunTotals) -> f64 {
+    let service = totals.series.of(Series::Service);
+    let busy_ns = service.mean() * service.len() as f64;
+    match totals.series.unfinished(Series::Net) {
+        Some(_) if busy_ns > 0.0 => (totals.counters.expecting.as_nanos() as f64 / busy_ns).min(1.0),
+        _ => 0.0,
+    }
 }
 
 /// What a bound on net comes from, and what makes it smaller.
