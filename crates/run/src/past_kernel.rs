@@ -69,6 +69,25 @@ fn notes(account: &Account) -> Vec<String> {
             ports.end()
         ));
     }
+    let faults = account.port.faults;
+    let counts = [
+        (faults.dropped, "dropped"),
+        (faults.duplicated, "duplicated"),
+        (faults.reordered, "reordered"),
+        (faults.delayed, "delayed"),
+        (faults.corrupted, "damaged"),
+    ];
+    let made: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what} {}", report::count(*count)))
+        .collect();
+    if !made.is_empty() {
+        notes.push(format!(
+            "the port itself {} frames, as fault: was asked to; what that took is part of net",
+            made.join(", ")
+        ));
+    }
     let station = &account.station;
     if station.merged > 0 {
         notes.push(format!(
