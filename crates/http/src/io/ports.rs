@@ -384,15 +384,17 @@ impl Driver for Ports {
         self.flows.of_slot[slot as usize] = NO_FLOW;
         let flow = &mut self.flows.all[index as usize];
         flow.slot = None;
-        if let Some(id) = flow.id {
-            if self.sessions.forget(id) {
-                self.flows.all[index as usize].id = None;
-            } else {
+        match flow.id {
+            Some(id) if !self.sessions.forget(id) => {
+                // If that ends the session, the flow is dropped as it hears of it.
                 let event = if abort { Event::Abort } else { Event::Close };
                 self.sessions.act(id, event, now, &mut self.flows);
             }
+            _ => {
+                self.flows.all[index as usize].id = None;
+                self.flows.drop_if_over(index);
+            }
         }
-        self.flows.drop_if_over(index);
         // What the port does not take now leaves with what comes next.
         let _ = self.transmit();
     }
