@@ -1,4 +1,6 @@
-//! The sessions of one port. See the crate.
+//! The sessions of one port. See the crate. How they end with the run is in `ending`.
+
+mod ending;
 
 use port::{Claims, For, Port, PortError, Stamp, Wish};
 use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
@@ -26,9 +28,6 @@ const HEARD: usize = 16;
 /// For how long the answers to the first questions are waited for: three of them, a second apart.
 const FIRST_WAY: Picos = Picos::from_millis(3_500);
 const STEP: Picos = Picos::from_millis(10);
-/// For how long the last frames may wait for room.
-const LAST_ROOM: Picos = Picos::from_millis(200);
-
 /// Who the sessions belong to.
 pub trait Owner {
     /// The bytes of the request that a segment of the session carries.
@@ -435,38 +434,6 @@ impl Sessions {
     pub fn trouble(&mut self) -> Option<PortError> {
         self.port.trouble()
     }
-
-    /// Resets every session, so that nothing of them stays at their peers.
-    pub fn reset_all(&mut self, now: Instant, owner: &mut impl Owner) {
-        // Who waits out TIME_WAIT sends no reset: without the acknowledgment that it owes, its peer would go on
-        // sending its FIN.
-        self.settle(now, owner);
-        let mut is_gone = false;
-        // In batches: the resets of a million sessions would be more than may wait.
-        for some in self.core.table.used().chunks(BATCH) {
-            for id in some {
-                if !self.forget(*id) {
-                    self.core.act(*id, Event::Abort, &Inward::default(), now, owner);
-                }
-            }
-            // A link that is down or gone takes nothing any more, and then there is nothing to be done.
-            is_gone = is_gone || !self.transmit_all();
-            if is_gone {
-                self.core.outgoing.drop_all(&mut self.core.figures);
-            }
-        }
-        // What is in the port may still leave; of a port that is gone, nothing will.
-        let _ = self.port.flush(LAST_ROOM);
-    }
-
-    /// Hands over all frames that wait. Whether the port took them.
-    fn transmit_all(&mut self) -> bool {
-        let left = self.transmit().and_then(|()| match self.waits_for_room() {
-            true => self.port.flush(LAST_ROOM).and_then(|_| self.transmit()),
-            false => Ok(()),
-        });
-        left.is_ok() && !self.waits_for_room()
-    }
 }
 
 /// 0 for what is past.
@@ -484,3 +451,6 @@ impl Owner for Nobody {
     fn hear(&mut self, _: Id, _: u32, _: Notice, _: &Inward<'_>) {}
     fn no_way(&mut self, _: Id, _: u32) {}
 }
+
+#[cfg(test)]
+mod tests;

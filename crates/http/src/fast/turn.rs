@@ -401,7 +401,9 @@ impl<R: Record> Fast<R> {
         }
         let ids: Vec<session::Id> = desk.lanes.sessions().collect();
         ids.iter().for_each(|id| self.sessions.rename(*id, ORPHAN));
-        self.sessions.reset_all(now, &mut self.desk);
+        let clock = self.clock;
+        self.sessions.let_close(&|| clock.now(), &mut self.desk);
+        self.sessions.reset_all(clock.now(), &mut self.desk);
         let account = self.sessions.account();
         let accounts = &mut self.desk.accounts;
         accounts.own_tcp(account);

@@ -459,9 +459,10 @@ impl Driver for Ports {
     }
 
     fn finish(&mut self) -> Option<Account> {
-        let now = self.clock.now();
-        self.flows.now = now;
-        self.sessions.reset_all(now, &mut self.flows);
+        let clock = self.clock;
+        self.flows.now = clock.now();
+        self.sessions.let_close(&|| clock.now(), &mut self.flows);
+        self.sessions.reset_all(clock.now(), &mut self.flows);
         Some(self.sessions.account())
     }
 }
