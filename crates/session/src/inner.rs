@@ -278,6 +278,7 @@ impl Core {
         if is_over {
             self.table.release(id, rest);
         } else {
+            owner.stepped(tag, &made.record);
             self.arm(id);
         }
     }

@@ -36,6 +36,9 @@ pub trait Owner {
     /// Something happened to a session. After [`Notice::Closed`] its id names nothing any more.
     fn hear(&mut self, id: Id, tag: u32, notice: Notice, inward: &Inward<'_>);
 
+    /// A step was made, and the session is as the record says.
+    fn stepped(&mut self, _tag: u32, _record: &Record) {}
+
     /// No way to the peer was found, so that the session never began. Its id names nothing any more.
     fn no_way(&mut self, id: Id, tag: u32);
 }

@@ -96,6 +96,14 @@ impl Record {
         self.has(Flags::ACK_NOW) || self.has(Flags::MORE)
     }
 
+    /// Whether the peer's window takes no further segment now, of this request or behind it.
+    pub fn is_shut(&self) -> bool {
+        let unsent = self.left.saturating_sub(self.in_flight);
+        let next = if unsent == 0 { self.mss } else { unsent.min(self.mss) };
+        let waits = self.in_flight > 0 && self.snd_wnd < u32::from(self.in_flight) + u32::from(next);
+        self.has(Flags::PERSIST) || waits
+    }
+
     /// Doublings of the retransmission timeout.
     pub fn backoff(&self) -> u8 {
         self.exponents.0 & 15

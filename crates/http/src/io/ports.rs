@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use session::{Account, Began, Id, Inward, OpenError, Owner, Sessions};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
-use tcp::{Cause, Event, Flags, Notice, Payload};
+use tcp::{Cause, Event, Flags, Notice, Payload, Record};
 use units::{Instant, Picos};
 
 use super::{Address, Chunk, Destination, Driver, InSocket, Opening, Ready, Wait};
@@ -255,6 +255,13 @@ impl Owner for Flows {
             _ => return,
         }
         self.list(index);
+    }
+
+    fn stepped(&mut self, tag: u32, record: &Record) {
+        let flow = &mut self.all[tag as usize];
+        if flow.is_sending() {
+            flow.shut(record.is_shut(), self.now);
+        }
     }
 
     fn no_way(&mut self, _: Id, tag: u32) {

@@ -59,6 +59,8 @@ pub struct Flow {
     /// For how long bytes waited here that a kernel's TCP would have sent, and since when some do.
     held: Picos,
     held_since: Option<Instant>,
+    /// It is the peer's window that lets no more leave.
+    is_shut: bool,
     inbox: VecDeque<u8>,
     /// Segments in the inbox: bytes, and stamp.
     segments: VecDeque<(usize, Option<NonZeroU64>)>,
@@ -116,10 +118,28 @@ impl Flow {
     /// For how long, since the last call, bytes may have waited for a turn. The kernel's TCP would have sent
     /// them earlier: its congestion window grows, and it has no pieces.
     pub fn take_held(&mut self, now: Instant) -> Picos {
-        if let Some(since) = &mut self.held_since {
-            self.held += now.since(std::mem::replace(since, now));
-        }
+        self.count_held(now);
         std::mem::take(&mut self.held)
+    }
+
+    /// Whether the peer's window lets more leave. What waits for that would wait in a kernel, too.
+    pub fn shut(&mut self, is_shut: bool, now: Instant) {
+        if self.is_shut != is_shut {
+            self.count_held(now);
+            self.is_shut = is_shut;
+        }
+    }
+
+    fn count_held(&mut self, now: Instant) {
+        if let Some(since) = &mut self.held_since {
+            let waited = now.since(std::mem::replace(since, now));
+            self.held += if self.is_shut { Picos::ZERO } else { waited };
+        }
+    }
+
+    /// Whether the session has something to send.
+    pub fn is_sending(&self) -> bool {
+        self.asked > 0
     }
 
     /// How many bytes the session shall be given next, if it has none. Its segments carry `mss` of them. A peer
@@ -151,10 +171,9 @@ impl Flow {
         self.acknowledged += self.asked as u64;
         self.out.drain(..self.asked);
         self.asked = 0;
-        if !self.is_held()
-            && let Some(since) = self.held_since.take()
-        {
-            self.held += now.since(since);
+        if !self.is_held() {
+            self.count_held(now);
+            self.held_since = None;
         }
         if self.out.is_empty() {
             self.busy += now.since(self.busy_since);
@@ -257,6 +276,22 @@ mod tests {
         flow.acked(at(45));
         assert_eq!(flow.ask(88, at(45)), Some(100));
         assert_eq!(flow.take_held(at(50)), Picos::from_millis(1 + 4));
+    }
+
+    #[test]
+    fn what_waits_for_the_peers_window_is_not_held() {
+        let at = |ms| Instant::EPOCH + Picos::from_millis(ms);
+        let mut flow = Flow { is_open: true, ..Flow::to(3, 0) };
+        flow.put(&[7; 100_000], at(0));
+        flow.ask(1_448, at(0));
+        // Open for 2 ms, shut for 10, open for 3, shut again.
+        flow.shut(true, at(2));
+        flow.shut(true, at(5));
+        assert_eq!(flow.take_held(at(7)), Picos::from_millis(2));
+        flow.shut(false, at(12));
+        flow.shut(true, at(15));
+        flow.acked(at(19));
+        assert_eq!(flow.take_held(at(20)), Picos::from_millis(3));
     }
 
     fn stamp(nanos: u64) -> Option<NonZeroU64> {
