@@ -83,6 +83,8 @@ class HttpFields(TypedDict, total=False):
     """`connection.keep_alive` of a plan; --no-keep-alive of tare http."""
     requests_per_connection: Value
     """`connection.requests_per_connection` of a plan; --requests-per-connection of tare http."""
+    close: Value
+    """`connection.close` of a plan; --close of tare http."""
     pipeline: Value
     """`connection.pipeline` of a plan; --pipeline of tare http."""
     ramp_connections: Value

@@ -26,6 +26,8 @@ pub struct Notes {
     pub without_continue: u64,
     /// Those whose time was over before, so that their body was never sent.
     pub never_continued: u64,
+    /// Connections that were reset since the target was to close them and had not.
+    pub unclosed: u64,
     /// What the sessions of a port did.
     pub tcp: Option<Account>,
     /// What those of the FPGA module did.
@@ -57,6 +59,7 @@ impl Notes {
         self.surplus += other.surplus;
         self.without_continue += other.without_continue;
         self.never_continued += other.never_continued;
+        self.unclosed += other.unclosed;
         // One thread drives a port.
         self.tcp = self.tcp.take().or(other.tcp);
         self.module = self.module.take().or(other.module);

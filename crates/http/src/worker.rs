@@ -23,14 +23,15 @@
 //! What the loop of the fast path books as well is in `books`.
 //!
 //! A departure goes through `launch`, `open` and `send`; an answer through `receive` and `settle`, and `again`
-//! if its request is sent once more; a body that waits for a 100 (Continue), through `hold`. `deadlines` ends
-//! what takes too long, `wind_up` all that is left.
+//! if its request is sent once more; a body that waits for a 100 (Continue), through `hold`; a connection that
+//! the target is to close, through `closes`. `deadlines` ends what takes too long, `wind_up` all that is left.
 
 pub(crate) mod accounts;
 mod again;
 pub(crate) mod backoff;
 pub(crate) mod books;
 pub(crate) mod checker;
+pub(crate) mod closes;
 pub(crate) mod composer;
 mod deadlines;
 pub(crate) mod dial;
@@ -39,6 +40,7 @@ pub(crate) mod full;
 pub(crate) mod gather;
 mod hold;
 mod launch;
+
 pub(crate) mod limit;
 mod open;
 pub(crate) mod pacer;

@@ -193,10 +193,13 @@ impl Writer {
         self.section("connection");
         self.number("keep_alive", connection.keep_alive);
         self.maybe_number("requests_per_connection", connection.requests_per_connection);
+        // Plans of before there was this keep their hash, here and below.
+        if connection.close != Close::default() {
+            self.text("close", connection.close.word());
+        }
         self.number("pipeline", connection.pipeline);
         self.maybe_text("ramp_connections", connection.ramp);
         self.number("max_open", connection.max_open);
-        // Plans of before there was this keep their hash.
         if connection.open_all {
             self.number("open_all", true);
         }

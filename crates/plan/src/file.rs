@@ -135,6 +135,8 @@ typed_table! {
     pub struct ConnectionFile, CONNECTION_FLAGS of "connection" {
         keep_alive: bool, "--no-keep-alive";
         requests_per_connection: Typed, "--requests-per-connection";
+        /// `fin`, `rst`, `server`
+        close: String, "--close";
         pipeline: Typed, "--pipeline";
         ramp_connections: Typed, "--ramp-connections";
         max_open: Typed, "--max-open";

@@ -203,12 +203,38 @@ pub enum ViaPath {
     Fast,
 }
 
+/// Who ends a connection that carries nothing more, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Close {
+    /// This end, in order.
+    #[default]
+    Fin,
+    /// This end, by a reset.
+    Rst,
+    /// The target, which was asked to (`Connection: close`) and is waited for.
+    Server,
+}
+
+impl Close {
+    pub const ALL: [Self; 3] = [Self::Fin, Self::Rst, Self::Server];
+
+    /// As it is typed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fin => "fin",
+            Self::Rst => "rst",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// How connections live.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
     pub keep_alive: bool,
     /// A connection is closed after this many.
     pub requests_per_connection: Option<u32>,
+    pub close: Close,
     /// Requests that may be on their way on one connection at once; 1 is no pipelining.
     pub pipeline: u32,
     /// New connections open no faster than this.

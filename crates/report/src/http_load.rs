@@ -120,7 +120,7 @@ mod tests {
     fn result() -> RunResult {
         RunResult {
             totals: Totals { done: 42, failed: 7, ..Totals::default() },
-            connections: Connections { opened: 49, attempts: 49, open_peak: 2 },
+            connections: Connections { opened: 49, attempts: 49, open_peak: 2, ..Connections::default() },
             ready_ns: Distribution {
                 count: 49,
                 mean: 28_894_200.0,

@@ -1,6 +1,6 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
-use store::schema::{Connections, CriterionId, OutcomeCount};
+use store::schema::{Closing, Connections, CriterionId, OutcomeCount};
 use store::{Distribution, RunResult};
 use units::{Bytes, Cause, Fate, Group, Miss, Outcome, OutcomeClass, Picos};
 
@@ -61,11 +61,20 @@ pub fn count(count: u64) -> String {
     text
 }
 
-/// How many connections were made; and of how many attempts, if some made none.
+/// How many connections were made; of how many attempts, if some made none; and how they ended, if the plan
+/// says so.
 pub fn opened(connections: &Connections) -> String {
-    let opened = format!("{} opened", count(connections.opened));
+    let mut opened = format!("{} opened", count(connections.opened));
     if connections.attempts > connections.opened {
-        return format!("{opened} of {}", counted(connections.attempts, "attempt"));
+        opened.push_str(&format!(" of {}", counted(connections.attempts, "attempt")));
+    }
+    match connections.close {
+        Some(Closing::Rst) => opened.push_str(", reset by tare"),
+        Some(Closing::Server) if connections.unclosed > 0 => {
+            opened.push_str(&format!(", {} not closed by the target", count(connections.unclosed)));
+        }
+        Some(Closing::Server) => opened.push_str(", closed by the target"),
+        Some(Closing::Fin) | None => {}
     }
     opened
 }
@@ -393,11 +402,24 @@ mod tests {
 
     #[test]
     fn attempts_are_told_where_some_made_no_connection() {
-        let said = |opened, attempts| super::opened(&Connections { opened, attempts, open_peak: 2 });
+        let said = |opened, attempts| {
+            super::opened(&Connections { opened, attempts, open_peak: 2, ..Connections::default() })
+        };
         assert_eq!(said(32, 32), "32 opened");
         assert_eq!(said(20, 40), "20 opened of 40 attempts");
         assert_eq!(said(0, 1), "0 opened of 1 attempt");
         assert_eq!(said(32, 0), "32 opened", "a result that does not say");
+    }
+
+    #[test]
+    fn how_connections_end_is_told_where_the_plan_says_it() {
+        let said = |close, unclosed| {
+            super::opened(&Connections { opened: 32, close, unclosed, ..Connections::default() })
+        };
+        assert_eq!(said(Some(Closing::Fin), 0), "32 opened");
+        assert_eq!(said(Some(Closing::Rst), 0), "32 opened, reset by tare");
+        assert_eq!(said(Some(Closing::Server), 0), "32 opened, closed by the target");
+        assert_eq!(said(Some(Closing::Server), 3), "32 opened, 3 not closed by the target");
     }
 
     #[test]

@@ -11,11 +11,11 @@ use crate::weighed::Weighed;
 use clock::HostClock;
 use http::{Engine, Facts, Notes, Running};
 use measure::{Choice, Label, Loop, RunTotals, SimulatedTime};
-use plan::{Load, Plan, Shape};
+use plan::{Close, Load, Plan, Shape};
 use predict::Demand;
 use schedule::Control;
 use std::sync::Arc;
-use store::schema::Arrivals;
+use store::schema::{Arrivals, Closing};
 use store::{RunResult, secrets};
 use units::{Instant, Outcome, Picos, Rate};
 
@@ -169,7 +169,17 @@ fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
             report::counted(notes.never_continued, "request")
         )
     });
-    again.collect::<Vec<_>>().into_iter().chain(surplus).chain(without).chain(never)
+    let unclosed = (notes.unclosed > 0).then(|| {
+        let connections = report::counted(notes.unclosed, "connection");
+        format!(
+            "the target did not close {connections} (--close server), so Tare reset {}",
+            match notes.unclosed {
+                1 => "it",
+                _ => "them",
+            }
+        )
+    });
+    again.collect::<Vec<_>>().into_iter().chain(surplus).chain(without).chain(never).chain(unclosed)
 }
 
 fn load_loop(plan: &Plan) -> Loop {
@@ -272,6 +282,12 @@ impl Driven for Http {
             ));
         }
         result.notes.extend(sent_again(&self.notes));
+        result.connections.close = Some(match self.plan.connection.close {
+            Close::Fin => Closing::Fin,
+            Close::Rst => Closing::Rst,
+            Close::Server => Closing::Server,
+        });
+        result.connections.unclosed = self.notes.unclosed;
         if let Some(account) = &self.notes.tcp {
             past_kernel::tell(account, result);
         }

@@ -99,7 +99,7 @@ impl RunResult {
         self.groups = groups(totals, group_names);
         self.names_folded = Group::are_folded(group_names.iter().map(String::as_str));
         let EngineCounters { opened, attempts, open_peak, .. } = totals.counters;
-        self.connections = Connections { opened, attempts, open_peak };
+        self.connections = Connections { opened, attempts, open_peak, ..Connections::default() };
         self.generator.fill(totals, health);
     }
 

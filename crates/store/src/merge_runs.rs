@@ -101,6 +101,7 @@ fn add_counts(all: &mut RunResult, one: &RunResult) {
         (&mut all.warmup.count, one.warmup.count),
         (&mut all.connections.opened, one.connections.opened),
         (&mut all.connections.attempts, one.connections.attempts),
+        (&mut all.connections.unclosed, one.connections.unclosed),
     ] {
         *sum = sum.saturating_add(count);
     }

@@ -13,7 +13,7 @@ mod tcp;
 
 pub use crate::criterion_name::CriterionName;
 use crate::distribution::{Curve, Distribution};
-use crate::number::{self, is_false};
+use crate::number::{self, is_false, is_zero};
 pub use crate::outcome::{OutcomeCount, StoredClass};
 pub use generator::{Arrivals, CostEach, Generator, Pause, ThreadHealth};
 pub use interval::{Interval, IntervalThread};
@@ -316,6 +316,24 @@ pub struct Connections {
     pub attempts: u64,
     /// The most that were open at once: the sum of what each thread had open at most, so an upper bound.
     pub open_peak: u64,
+    /// How the plan ends them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close: Option<Closing>,
+    /// Those that were reset because the target was to close them and had not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unclosed: u64,
+}
+
+/// Who ends connections that carry nothing more, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// Tare, in order.
+    Fin,
+    /// Tare, by a reset.
+    Rst,
+    /// The target.
+    Server,
 }
 
 /// A limit that the user set: what makes the run fail (`--fail-if`) or end early (`--abort-if`).

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `addresses` | do own addresses work on a VLAN, behind a router, and beside others who have them? |
 //! | `same` | does a server receive the same as by the kernel's sockets? |
+//! | `closes` | does each connection end as the plan says? |
 //! | `loss` | does everything arrive, once and whole, on a link that loses, doubles, swaps and breaks frames? |
 //! | `endings` | is each ending told by its cause, and does nothing stay behind? |
 //! | `hardship` | what if the server stops, forgets, refuses or takes long? |
@@ -19,6 +20,7 @@
 //! ```
 
 mod addresses;
+mod closes;
 mod endings;
 mod hardship;
 mod loss;
@@ -214,6 +216,8 @@ impl Capture {
 
     /// Ends it, and makes sure that it saw everything.
     fn finish(mut self) -> Wire {
+        // The kernel hands over what it has captured once a second, if that is little.
+        std::thread::sleep(std::time::Duration::from_millis(1_200));
         self.process.end();
         assert!(self.says().contains("\n0 packets dropped by kernel"), "{}", self.says());
         Wire { folder: self.folder }

@@ -198,6 +198,10 @@ pub struct ConnectionArgs {
     /// Close a connection after N requests
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub requests_per_connection: Option<String>,
+    /// How a connection ends: fin or rst by tare, or server: by the target, which is waited for for as long as
+    /// --timeout says (needs --no-keep-alive) [default: fin]
+    #[arg(long, value_name = "HOW")]
+    pub close: Option<String>,
     /// Requests in flight at once on one connection [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub pipeline: Option<String>,
@@ -423,6 +427,7 @@ impl ConnectionArgs {
         let connection = &mut file.connection;
         connection.keep_alive = self.no_keep_alive.then_some(false);
         connection.requests_per_connection = typed(&self.requests_per_connection);
+        connection.close.clone_from(&self.close);
         connection.pipeline = typed(&self.pipeline);
         connection.ramp_connections = typed(&self.ramp_connections);
         connection.max_open = typed(&self.max_open);

@@ -36,6 +36,16 @@ pub(super) enum Wish {
     Close(u32, Instant, Picos),
 }
 
+/// What becomes of a lane whose request has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It takes the next.
+    Goes,
+    Closes,
+    /// The target is to close it.
+    Spent,
+}
+
 /// What a session is called whose lane is gone.
 pub(super) const ORPHAN: u32 = u32::MAX;
 
@@ -61,8 +71,15 @@ pub(super) struct Desk<R> {
     pub ended: usize,
     /// When sessions were looked at before.
     pub not_before: Instant,
+    pub keeping: Keeping,
+}
+
+/// What the plan says of the end of connections.
+pub(super) struct Keeping {
     /// No further request on a connection after so many.
     pub most_served: Option<u32>,
+    /// How long the target has to close a connection, if it is to.
+    pub patience: Option<Picos>,
 }
 
 impl<R: Record> Desk<R> {
@@ -75,7 +92,7 @@ impl<R: Record> Desk<R> {
         turns: Turns,
         limit: Limit,
         pacer: Pacer,
-        most_served: Option<u32>,
+        keeping: Keeping,
     ) -> Self {
         Self {
             clock,
@@ -94,7 +111,7 @@ impl<R: Record> Desk<R> {
             owed: Vec::new(),
             ended: 0,
             not_before: Instant::EPOCH,
-            most_served,
+            keeping,
         }
     }
 
@@ -108,7 +125,7 @@ impl<R: Record> Desk<R> {
         let fixed = &self.fixture.requests[usize::from(request)];
         let http1 = &mut self.lanes.flight(flight).http1;
         http1.begin(exchange, &fixed.bytes, crate::outgoing::Body::Inside);
-        if self.most_served.is_some_and(|most| served >= most) {
+        if self.keeping.most_served.is_some_and(|most| served >= most) {
             http1.retire();
         }
         flight
@@ -165,7 +182,13 @@ impl<R: Record> Desk<R> {
             self.accounts.notes.surplus += 1;
         }
         if flow == Flow::Over || !self.finished.is_empty() {
-            self.settle(lane, flow, now, delay.since(now));
+            let is_whole = self.finished.last().is_some_and(|ended| ended.result.is_ok());
+            let then = match flow {
+                Flow::Open => Then::Goes,
+                Flow::Over if is_whole && self.keeping.patience.is_some() => Then::Spent,
+                Flow::Over => Then::Closes,
+            };
+            self.settle(lane, then, now, delay.since(now));
         }
     }
 
@@ -190,12 +213,12 @@ impl<R: Record> Desk<R> {
 
     /// What ended becomes an outcome, and the lane is used again or closed. It could have been seen since
     /// `since`.
-    fn settle(&mut self, lane: u32, flow: Flow, now: Instant, since: Instant) {
+    fn settle(&mut self, lane: u32, then: Then, now: Instant, since: Instant) {
         let Some(flight) = self.lanes.peek(lane).flight() else { return };
         let acknowledged = self.lanes.flight(flight).acknowledged;
         let mut finished = std::mem::take(&mut self.finished);
         let (since, doubt) = books::free_since(&finished, now, since);
-        if !finished.is_empty() || flow == Flow::Over {
+        if !finished.is_empty() || then != Then::Goes {
             self.lanes.land(flight);
         }
         let request = self.lanes.peek(lane).request;
@@ -203,9 +226,10 @@ impl<R: Record> Desk<R> {
             self.end(ended, request, acknowledged, now);
         }
         self.finished = finished;
-        match flow {
-            Flow::Over => self.hang_up(lane, now, since, doubt),
-            Flow::Open => {
+        match then {
+            Then::Closes => self.hang_up(lane, now, since, doubt),
+            Then::Spent => self.lanes.spend(lane, now + self.keeping.patience.unwrap_or_default()),
+            Then::Goes => {
                 let made = self.lanes.get(lane);
                 (made.idle_since, made.doubt_ns) = (since, short(doubt));
                 self.lanes.list(lane);
@@ -250,6 +274,21 @@ impl<R: Record> Desk<R> {
         }
     }
 
+    /// The target has closed the connection that it was to close, or reset it.
+    fn target_closed(&mut self, lane: u32, stamp_ns: Option<NonZeroU64>) {
+        let now = self.clock.now();
+        let chunk = Chunk {
+            length: 0,
+            stamp_ns,
+            not_before: self.not_before,
+            more: false,
+            crowded: false,
+            in_socket: InSocket::UntilRead,
+        };
+        let delay = self.turns.delay(&chunk, None, now);
+        self.hang_up(lane, now, delay.since(now), delay.bound);
+    }
+
     /// The lane's session is gone or was never made.
     pub fn remove(&mut self, lane: u32, now: Instant) {
         self.accounts.closed(self.lanes.peek(lane).is_up());
@@ -265,7 +304,7 @@ impl<R: Record> Desk<R> {
             return self.remove(lane, now);
         };
         self.lanes.flight(flight).http1.fail(cause, &mut self.finished);
-        self.settle(lane, Flow::Over, now, now);
+        self.settle(lane, Then::Closes, now, now);
     }
 
     /// The peer ended the connection: in order, or by a reset.
@@ -274,7 +313,7 @@ impl<R: Record> Desk<R> {
         match self.lanes.peek(lane).flight() {
             Some(flight) => {
                 self.lanes.flight(flight).http1.end(end, &mut self.finished);
-                self.settle(lane, Flow::Over, now, now);
+                self.settle(lane, Then::Closes, now, now);
             }
             None => self.hang_up(lane, now, now, Picos::ZERO),
         }
@@ -287,7 +326,7 @@ impl<R: Record> Desk<R> {
         let connecting = !self.lanes.peek(lane).is_up();
         let cause = connecting.then_some(Cause::ConnectTimeout);
         let _ = self.lanes.flight(flight).http1.time_out(cause, &mut self.finished);
-        self.settle(lane, Flow::Over, now, now);
+        self.settle(lane, Then::Closes, now, now);
     }
 
     fn connected(&mut self, lane: u32, stamp_ns: u64) {
@@ -328,6 +367,15 @@ impl<R: Record> Owner for Desk<R> {
             return;
         }
         let stamp_ns = NonZeroU64::new(inward.stamp.as_unix_nanos());
+        if self.lanes.peek(tag).is_spent() {
+            if let Notice::Closed(_) = notice {
+                self.lanes.get(tag).id = None;
+            }
+            if let Notice::Ended | Notice::Closed(_) = notice {
+                self.target_closed(tag, stamp_ns);
+            }
+            return;
+        }
         let part = |skip: u32, len: u32| &inward.payload[skip as usize..][..len as usize];
         if let Notice::Data { .. } | Notice::Early { .. } = notice {
             self.found(tag, stamp_ns);

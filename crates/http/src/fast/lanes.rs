@@ -6,6 +6,7 @@
 //! ```
 
 use session::Id;
+use std::collections::VecDeque;
 use units::{Instant, Picos};
 
 use crate::http1::Http1;
@@ -40,6 +41,8 @@ enum Stage {
     /// A request is on its way, or about to go.
     Busy,
     Idle,
+    /// Its only request has ended, and the target is to close it until `idle_since`.
+    Spent,
     /// It carries nothing more, and is about to go; whether it was made.
     Closing {
         was_up: bool,
@@ -54,7 +57,12 @@ impl Lane {
 
     /// Its connection was made.
     pub const fn is_up(&self) -> bool {
-        matches!(self.stage, Stage::Busy | Stage::Idle | Stage::Closing { was_up: true })
+        matches!(self.stage, Stage::Busy | Stage::Idle | Stage::Spent | Stage::Closing { was_up: true })
+    }
+
+    /// The target is to close it.
+    pub const fn is_spent(&self) -> bool {
+        matches!(self.stage, Stage::Spent)
     }
 
     const fn is_idle(&self) -> bool {
@@ -105,6 +113,8 @@ pub(super) struct Lanes {
     landed: Vec<u32>,
     first: u32,
     last: u32,
+    /// Lanes that the target is to close, and until when; some are closed by now.
+    spent: VecDeque<(Instant, u32)>,
     open: usize,
 }
 
@@ -118,6 +128,7 @@ impl Lanes {
             landed: Vec::new(),
             first: NONE,
             last: NONE,
+            spent: VecDeque::new(),
             open: 0,
         }
     }
@@ -156,9 +167,34 @@ impl Lanes {
     pub fn remove(&mut self, at: u32) {
         debug_assert!(self.all[at as usize].flight().is_none(), "a lane goes after its flight");
         self.unlist(at);
-        self.all[at as usize].id = None;
+        let lane = &mut self.all[at as usize];
+        (lane.id, lane.stage) = (None, Stage::Closing { was_up: lane.is_up() });
         self.open -= 1;
         self.free.push(at);
+    }
+
+    /// A lane without a flight waits until then for the target to close it.
+    pub fn spend(&mut self, at: u32, until: Instant) {
+        let lane = &mut self.all[at as usize];
+        (lane.stage, lane.idle_since) = (Stage::Spent, until);
+        self.spent.push_back((until, at));
+    }
+
+    /// Until when the lane is waited for whose target was asked to close it first.
+    pub fn next_spent(&mut self) -> Option<(u32, Instant)> {
+        while let Some((until, at)) = self.spent.front().copied() {
+            let lane = &self.all[at as usize];
+            if lane.is_spent() && lane.idle_since == until {
+                return Some((at, until));
+            }
+            self.spent.pop_front();
+        }
+        None
+    }
+
+    /// How many lanes wait for that.
+    pub fn spent(&self) -> usize {
+        self.all.iter().filter(|lane| lane.is_spent()).count()
     }
 
     /// A lane without a flight takes no further one.

@@ -3,7 +3,7 @@
 mod waiting;
 
 use clock::{Clock, HostClock};
-use plan::{Load, Plan};
+use plan::{Close, Load, Plan};
 use rustix::fd::OwnedFd;
 use schedule::{Control, Halt};
 use session::{Began, OpenError, Sessions};
@@ -12,7 +12,7 @@ use tcp::{Event, Flags};
 use units::{Departure, Instant, Miss, Outcome, Picos, Record};
 
 use super::choose::Fixture;
-use super::desk::{Again, Desk, ORPHAN, Wish};
+use super::desk::{Again, Desk, Keeping, ORPHAN, Wish};
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::notes::Notes;
@@ -21,6 +21,7 @@ use crate::protocol::Protocol;
 use crate::rules::{RuleBook, Wanted};
 use crate::source::{Chooser, Staged};
 use crate::worker::accounts::Accounts;
+use crate::worker::closes;
 use crate::worker::limit::Limit;
 use crate::worker::pacer::{Pacer, Pending};
 use crate::worker::turns::Turns;
@@ -84,9 +85,11 @@ impl<R: Record> Fast<R> {
         let rules = std::mem::replace(&mut chooser.rules, RuleBook::of_nobody());
         let connection = &plan.connection;
         let most_served = if connection.keep_alive { connection.requests_per_connection } else { Some(1) };
+        let patience = (connection.close == Close::Server).then(|| closes::patience(&plan));
+        let keeping = Keeping { most_served, patience };
         let frames = if pacer.is_closed_loop() { FRAMES } else { FRAMES_BY_TIME };
         let (accounts, turns) = (Accounts::new(recorder), Turns::new(&clock, gather));
-        let desk = Desk::new(clock, fixture, rules, accounts, turns, limit, pacer, most_served);
+        let desk = Desk::new(clock, fixture, rules, accounts, turns, limit, pacer, keeping);
         Self {
             plan,
             clock,
@@ -124,7 +127,7 @@ impl<R: Record> Fast<R> {
     }
 
     fn is_over(&mut self, now: Instant) -> bool {
-        let waits = self.desk.lanes.any_in_flight();
+        let waits = self.desk.lanes.any_in_flight() || self.desk.lanes.next_spent().is_some();
         let read = if waits { self.desk.turns.read_until() } else { now };
         self.desk.pacer.is_over(now, read, waits || !self.desk.again.is_empty())
     }
@@ -143,6 +146,13 @@ impl<R: Record> Fast<R> {
                 break;
             }
             self.desk.time_out(flight, now);
+        }
+        while let Some((lane, until)) = self.desk.lanes.next_spent() {
+            if until > read {
+                break;
+            }
+            self.desk.accounts.notes.unclosed += 1;
+            self.end(lane, true, now);
         }
         self.grant(now);
         let timeout = self.plan.request.timeout;
@@ -362,13 +372,18 @@ impl<R: Record> Fast<R> {
         }
     }
 
-    /// Closes a lane: in order, or by a reset if its request is not acknowledged.
+    /// Closes a lane as the plan says.
     fn close(&mut self, lane: u32, now: Instant) {
+        self.end(lane, self.plan.connection.close == Close::Rst, now);
+    }
+
+    /// Closes a lane: in order, or by a reset if that is wanted or its request is not acknowledged.
+    fn end(&mut self, lane: u32, reset: bool, now: Instant) {
         if let Some(id) = self.desk.lanes.peek(lane).id {
             let left = self.sessions.record(id).is_some_and(|record| record.left > 0);
             self.sessions.rename(id, ORPHAN);
             if !self.sessions.forget(id) {
-                let event = if left { Event::Abort } else { Event::Close };
+                let event = if reset || left { Event::Abort } else { Event::Close };
                 self.sessions.act(id, event, now, &mut self.desk);
             }
         }
@@ -391,6 +406,9 @@ impl<R: Record> Fast<R> {
         desk.accounts.counters.ramped = desk.limit.ramped();
         let accounts = &mut desk.accounts;
         desk.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
+        if halt == Halt::No {
+            desk.accounts.notes.unclosed += desk.lanes.spent() as u64;
+        }
         for flight in desk.lanes.in_flight() {
             let left: Vec<Exchange> = desk.lanes.flight(flight).http1.abandon().collect();
             left.iter().for_each(|exchange| desk.accounts.event(&exchange.event(Outcome::CutOff, now)));

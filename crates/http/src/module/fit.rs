@@ -5,7 +5,7 @@ use super::due::{Dues, MOST_LISTED, ticks};
 use crate::endpoint::Endpoints;
 use crate::engine::{EngineError, limits};
 use crate::source::{Chooser, Patterned, Requests};
-use plan::{Arrivals, Body, HttpVersion, LineOrder, Load, Plan, RequestSource, Shape, Spin, ViaPath};
+use plan::{Arrivals, Body, Close, HttpVersion, LineOrder, Load, Plan, RequestSource, Shape, Spin, ViaPath};
 use port::fpga::sessions::{
     CLEARING, Due, FIELD, Field, Gap, LONGEST_REQUEST, MOST_BYTES, MOST_REQUESTS, MOST_SESSIONS, Request,
     SessionLoad, SessionPort, TICK,
@@ -138,6 +138,7 @@ fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
     const ENGINE: &str = "run in the module, not on threads of this machine; leave it out";
     vec![
         (connection.via_path != ViaPath::Auto, "--via-path", "have their own path; leave it out"),
+        (connection.close != Close::Fin, "--close", "close in order, by FIN; leave it out"),
         (connection.share_address, "--share-address", "use addresses that no other host has; leave it out"),
         (!matches!(request.body, Body::None), "--body", "send no bodies; leave it out"),
         (request.version == HttpVersion::Http10, "--http", "speak HTTP/1.1; leave it out"),

@@ -34,9 +34,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
             if deadline > read {
                 break;
             }
-            if let Some(place) = self.slots.get(slot) {
-                self.accounts.notes.never_continued += u64::from(place.connection.is_holding());
-                place.connection.time_out(&mut self.finished);
+            match self.slots.get(slot) {
+                Some(place) if place.awaits_close => {
+                    self.never_closed(slot);
+                    continue;
+                }
+                Some(place) => {
+                    self.accounts.notes.never_continued += u64::from(place.connection.is_holding());
+                    place.connection.time_out(&mut self.finished);
+                }
+                None => {}
             }
             self.settle(slot, now);
         }

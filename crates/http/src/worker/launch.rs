@@ -103,7 +103,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             let Some((slot, _)) = self.idle(other) else { continue };
             let busy = self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() > 0);
             if !busy {
-                self.close(slot, false);
+                self.close(slot, self.resets());
                 return true;
             }
         }

@@ -41,7 +41,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     pub(super) fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
         self.accounts.counters.wire_in += chunk.length as u64;
-        let Some(place) = self.slots.get(slot) else { return };
+        // What a target adds to its last response is nobody's.
+        let Some(place) = self.slots.get(slot).filter(|place| !place.awaits_close) else { return };
         let mut delay = self.turns.delay(&chunk, place.behind_since, now);
         // Asked only where it makes a difference.
         if delay.measured > DELIVERY
@@ -106,11 +107,22 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(super) fn eof(&mut self, slot: u32, now: Instant) {
+        if self.is_awaited(slot) {
+            return self.target_closed(slot, now);
+        }
         self.charge_end(slot, now);
         if let Some(place) = self.slots.get(slot) {
             place.connection.eof(&mut self.finished);
             self.settle(slot, now);
         }
+    }
+
+    /// Nothing more comes on a connection. Whether that was waited for.
+    fn is_awaited(&mut self, slot: u32) -> bool {
+        let Some(place) = self.slots.get(slot) else { return false };
+        // One that was not made yet may still be, at another address.
+        place.has_ended |= place.connection.stage() == Stage::Open;
+        place.awaits_close
     }
 
     /// An answer that ends with its connection: the end has no stamp, but it came after the bytes before it.
@@ -124,6 +136,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// The socket failed: by the stage it was in.
     pub(super) fn failed(&mut self, slot: u32, errno: Errno, now: Instant) {
+        if self.is_awaited(slot) {
+            return self.target_closed(slot, now);
+        }
         let Some(place) = self.slots.get(slot) else { return };
         let connecting = matches!(place.connection.stage(), Stage::Lookup | Stage::Connecting);
         if connecting && self.goes_elsewhere(slot, errno, now) {

@@ -21,6 +21,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(super) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         let (since, doubt) = books::free_since(&finished, now, since);
+        let is_whole = finished.last().is_some_and(|ended| ended.result.is_ok());
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
         }
@@ -34,7 +35,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 if let Some(detail) = detail {
                     self.accounts.notes.detail(&detail);
                 }
-                self.close(slot, false);
+                if is_whole && self.awaits_close(slot, now) {
+                    return;
+                }
+                self.close(slot, self.resets());
                 self.limit.could_close(since, doubt);
                 return;
             }

@@ -43,6 +43,9 @@ pub struct Slot {
     pub opening: Option<(Picos, Instant)>,
     /// What it sends did not fit at once.
     pub unsent: Option<Unsent>,
+    /// The target has shut it down or reset it; or is to, as its only response has come.
+    pub has_ended: bool,
+    pub awaits_close: bool,
     deadline: Instant,
     before: u32,
     after: u32,
@@ -111,6 +114,8 @@ impl Slots {
             streamed: 0,
             opening: None,
             unsent: None,
+            has_ended: false,
+            awaits_close: false,
             deadline: Instant::FAR,
             before: NONE,
             after: NONE,

@@ -3,7 +3,7 @@
 use super::Resolver;
 use crate::checks::Problem;
 use crate::error::PlanError;
-use crate::model::{ConnectionPlan, Family, HttpVersion, Load, RequestPlan, ViaPath};
+use crate::model::{Close, ConnectionPlan, Family, HttpVersion, Load, RequestPlan, ViaPath};
 use crate::target_url::{Scheme, TargetUrl, UrlProblem};
 use crate::typed::Typed;
 use std::net::IpAddr;
@@ -34,6 +34,7 @@ impl Resolver<'_> {
                 1,
                 u32::MAX,
             )?,
+            close: self.close()?,
             pipeline: self.pipeline()?,
             ramp: self.table.parse("connection.ramp_connections", &typed.ramp_connections)?,
             max_open: self.max_open(load)?,
@@ -49,6 +50,7 @@ impl Resolver<'_> {
             throttle,
         };
         self.check_reuse(&plan, request)?;
+        self.check_close(&plan)?;
         self.check_unix(&plan)?;
         self.check_via(&plan)?;
         Ok(plan)
@@ -142,6 +144,12 @@ impl Resolver<'_> {
         }
     }
 
+    fn close(&self) -> Result<Close, PlanError> {
+        let words = Close::ALL.map(|close| (close.word(), close));
+        let typed = self.file.connection.close.as_deref();
+        Ok(self.table.choice("connection.close", typed, &words)?.unwrap_or_default())
+    }
+
     fn share_address(&self) -> Result<bool, PlanError> {
         match (&self.file.connection.via, self.file.connection.share_address.unwrap_or(false)) {
             (None, true) => Err(self.table.wrong(
@@ -191,6 +199,21 @@ impl Resolver<'_> {
             return Err(self.table.both("connection.pipeline", "request.expect_continue", why));
         }
         Ok(())
+    }
+
+    fn check_close(&self, plan: &ConnectionPlan) -> Result<(), PlanError> {
+        let refuse =
+            |problem, advice| Err(self.table.wrong("connection.close", plan.close.word(), problem, advice));
+        match plan.close {
+            Close::Server if plan.keep_alive => refuse(
+                "needs a target that is asked to close, which only a connection per request does",
+                "it together with --no-keep-alive",
+            ),
+            Close::Rst if plan.unix.is_some() => {
+                refuse("is of TCP: a Unix socket has no reset", "fin or server, or leave --unix out")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What belongs to the kernel's sockets cannot be had without them.
@@ -243,5 +266,30 @@ mod tests {
         let text = "url = \"http://h/\"\n[connection]\nkeep_alive = false\nopen_all = true\n";
         let refused = PlanFile::from_toml(text, "a test").expect("a plan").resolve().unwrap_err();
         assert!(refused.to_string().contains("open_all"), "{refused}");
+    }
+
+    #[test]
+    fn an_end_is_refused_where_it_cannot_be_and_in_the_plan_where_it_is_not_the_usual_one() {
+        let plan = |connection: &str| {
+            let text = format!("url = \"http://h/\"\n[connection]\n{connection}");
+            PlanFile::from_toml(&text, "a test").expect("a plan").resolve()
+        };
+        for (connection, why) in [
+            ("close = \"server\"\n", "--no-keep-alive"),
+            ("close = \"rst\"\nunix = \"/s\"\n", "a Unix socket has no reset"),
+            ("close = \"rts\"\n", "did you mean rst?"),
+        ] {
+            let refused = plan(connection).unwrap_err().to_string();
+            assert!(refused.contains("connection.close") && refused.contains(why), "{refused}");
+        }
+        let usual = plan("").expect("it can be");
+        assert_eq!(plan("close = \"fin\"\n").expect("it can be").hash(), usual.hash());
+        let server = plan("close = \"server\"\nkeep_alive = false\n").expect("it can be");
+        let text = server.to_toml();
+        assert!(text.contains("\nclose = \"server\"\n"), "{text}");
+        assert_eq!(
+            PlanFile::from_toml(&text, "its own").expect("a plan").resolve().expect("it can be"),
+            server
+        );
     }
 }

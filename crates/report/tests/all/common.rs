@@ -195,7 +195,7 @@ pub fn valid() -> RunResult {
             lateness_ns: curve(812, 190_000),
         },
         outcomes: vec![outcome("status", "200", 400_000)],
-        connections: Connections { opened: 64, attempts: 64, open_peak: 64 },
+        connections: Connections { opened: 64, attempts: 64, open_peak: 64, ..Connections::default() },
         generator: Generator {
             threads: vec![ThreadHealth {
                 tid: 7,

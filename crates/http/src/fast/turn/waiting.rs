@@ -105,8 +105,9 @@ impl<R: Record> Fast<R> {
             self.launch_due(reached);
             return Wait::Poll;
         }
-        let deadline = self.desk.lanes.next_deadline().map(|(_, deadline)| deadline);
-        let until = deadline.into_iter().fold(now + LONGEST_WAIT, Instant::min);
+        let lanes = &mut self.desk.lanes;
+        let deadlines = [lanes.next_deadline(), lanes.next_spent()];
+        let until = deadlines.into_iter().flatten().fold(now + LONGEST_WAIT, |until, (_, at)| until.min(at));
         self.desk.pacer.wait(now, until, wake)
     }
 
