@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `addresses` | do own addresses work on a VLAN, behind a router, and beside others who have them? |
 //! | `same` | does a server receive the same as by the kernel's sockets? |
+//! | `around` | do sinks, the live page, thresholds and limits see the same? |
 //! | `closes` | does each connection end as the plan says? |
 //! | `loss` | does everything arrive, once and whole, on a link that loses, doubles, swaps and breaks frames? |
 //! | `endings` | is each ending told by its cause, and does nothing stay behind? |
@@ -20,6 +21,7 @@
 //! ```
 
 mod addresses;
+mod around;
 mod closes;
 mod endings;
 mod hardship;
