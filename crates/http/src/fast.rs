@@ -24,3 +24,6 @@ mod lanes;
 mod turn;
 
 pub(crate) use turn::{Fast, FastParts};
+
+#[cfg(test)]
+mod tests;
