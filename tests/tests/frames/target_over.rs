@@ -108,3 +108,37 @@ fn an_address_that_somebody_has_is_refused_before_anything_is_served() {
     let expected = format!("198.18.0.2 is in use: {} answers for it", bed.sink().interface().mac);
     assert!(run.code == Some(2) && run.stderr.contains(&expected), "{:?} {}", run.code, run.stderr);
 }
+
+/// On one interface, two would answer each other's connections.
+#[test]
+fn a_second_target_on_the_same_address_is_refused_and_the_first_serves_on() {
+    let _beside = beside_others();
+    let bed = bed();
+    let generator = bed.generator();
+    let first = target(&bed, "packet", "--size 100");
+    let refused = |own: &str| {
+        let at = format!("netns={}:{}", generator.name, generator.interface().name);
+        ["packet", "xdp,mode=copy"].map(|port| {
+            let over = format!("target --for 5s --no-truth --over {port},{at},{own}");
+            Tare::new(&over).start().finish_unchecked()
+        })
+    };
+    for (own, address) in [
+        ("ip=198.18.0.77/24", "198.18.0.77"),
+        ("ip=198.18.0.70-80/24", "198.18.0.77"),
+        ("ip=198.18.0.90/24,ip=fd00:18::77/64", "fd00:18::77"),
+    ] {
+        for second in refused(own) {
+            assert_eq!((second.code, second.stdout.as_str()), (Some(2), ""), "{own}: {}", second.stderr);
+            let expected = format!("another target or run uses {address} on this interface");
+            assert!(second.stderr.contains(&expected), "{own}: {}", second.stderr);
+        }
+    }
+    for url in first.urls() {
+        assert!(curl(bed.sink(), url) == body(100), "{url}");
+    }
+    // Its addresses are free as soon as it has ended.
+    drop(first);
+    let next = target(&bed, "packet", "--size 200");
+    assert!(curl(bed.sink(), &next.url()) == body(200));
+}
