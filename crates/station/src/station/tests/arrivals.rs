@@ -42,6 +42,71 @@ fn frames_to_others_are_not_ours() {
 }
 
 #[test]
+fn segments_to_many_are_nobodys() {
+    let mut bench = Bench::new("");
+    let own = bench.own();
+    // To an address of ours by the link, to one of many by IP; and the other way round.
+    for to in [[198, 18, 0, 255], [255; 4], [224, 0, 0, 1]] {
+        let pseudo = Pseudo::V4 { source: FAR_V4, destination: to.into() };
+        let mut packet = ip_v4(tcp::PROTOCOL, FAR_V4, &segment(&pseudo, b"hello"));
+        packet[16..20].copy_from_slice(&to);
+        packet[10..12].fill(0);
+        let check = checksum::finish(checksum::sum(&packet[..20]));
+        packet[10..12].copy_from_slice(&check.to_be_bytes());
+        for mac in [own, Mac::BROADCAST, Mac([1, 0, 0x5e, 0, 0, 1])] {
+            assert_eq!(bench.takes(&link(mac, FAR, ETHERTYPE_IPV4, &packet)), Taken::NotOurs, "{to:?}");
+        }
+    }
+    for mac in [Mac::BROADCAST, Mac([1, 0, 0x5e, 0, 0, 1])] {
+        assert_eq!(bench.takes(&tcp_v4(mac)), Taken::NotOurs);
+    }
+    let group = "ff02::1".parse().unwrap();
+    let pseudo = Pseudo::V6 { source: FAR_V6, destination: group };
+    let packet = ip_v6(tcp::PROTOCOL, 64, (FAR_V6, group), &segment(&pseudo, b"hello"));
+    for mac in [own, Mac([0x33, 0x33, 0, 0, 0, 1])] {
+        assert_eq!(bench.takes(&link(mac, FAR, ETHERTYPE_IPV6, &packet)), Taken::NotOurs);
+    }
+    assert!(bench.station.counters().segments == 0 && bench.sent().is_empty());
+}
+
+#[test]
+fn ip_options_of_any_kind_are_skipped() {
+    let pseudo = Pseudo::V4 { source: FAR_V4, destination: OWN_V4 };
+    let bytes = segment(&pseudo, b"hello");
+    // Padding; a source route; a timestamp; a kind that nobody knows; one without a length; one that is too long.
+    for options in [
+        &[1, 1, 1, 0][..],
+        &[131, 7, 4, 192, 0, 2, 9, 0],
+        &[68, 12, 5, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+        &[0x5e, 4, 9, 9],
+        &[0x5e, 0, 0, 0],
+        &[0x5e, 200, 0, 0],
+    ] {
+        let mut bench = Bench::new("");
+        let mut packet = [&ip_v4(tcp::PROTOCOL, FAR_V4, &[])[..], options, &bytes].concat();
+        let (head, total) = (20 + options.len(), packet.len() as u16);
+        packet[0] = 0x40 | (head / 4) as u8;
+        packet[2..4].copy_from_slice(&total.to_be_bytes());
+        packet[10..12].fill(0);
+        let check = checksum::finish(checksum::sum(&packet[..head]));
+        packet[10..12].copy_from_slice(&check.to_be_bytes());
+        let taken = bench.takes(&link(bench.own(), FAR, ETHERTYPE_IPV4, &packet));
+        let range = 14 + head..14 + usize::from(total);
+        assert!(matches!(&taken, Taken::Tcp(segment) if segment.range == range), "{options:?}: {taken:?}");
+        assert!(bench.sent().is_empty(), "no route is followed, and no stamp written");
+    }
+}
+
+#[test]
+fn source_quench_is_not_heard() {
+    let mut bench = Bench::new("");
+    let own = bench.own();
+    assert!(matches!(bench.takes(&error_v4(own, 3, 1, 0)), Taken::Icmp(_)));
+    assert_eq!(bench.takes(&error_v4(own, 4, 0, 0)), Taken::NotOurs);
+    assert_eq!(bench.station.counters().errors, 1);
+}
+
+#[test]
 fn only_the_own_vlan_is_read_and_written() {
     let mut bench = Bench::new(",vlan=7");
     let own = bench.own();
