@@ -1,6 +1,6 @@
-//! The fast path in this process, against a target without connections on the other end of `mem`: what a request
-//! takes of the allocator. Each thread counts for itself, so that other tests and the target may take what they
-//! like.
+//! The fast path in this process, against a target without connections on the other end of `mem`: what a
+//! request takes of the allocator. Each thread counts for itself, so that other tests and the target may take
+//! what they like.
 
 use clock::HostClock;
 use plan::PlanFile;
@@ -27,8 +27,8 @@ fn count() {
     TAKEN.with(|taken| taken.set(taken.get() + 1));
 }
 
-// SAFETY: all is the system's allocator's doing. Counting takes no memory: the cell is made with the thread, and
-// nothing drops it.
+// SAFETY: all is the system's allocator's doing. Counting takes no memory: the cell is made with the thread,
+// and nothing drops it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

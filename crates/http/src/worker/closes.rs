@@ -1,5 +1,5 @@
-//! Connections that have carried their request and that the target is to close (`--close server`): its TIME_WAIT
-//! then is the target's.
+//! Connections that have carried their request and that the target is to close (`--close server`), so that it
+//! has their TIME_WAIT.
 //!
 //! ```text
 //! response read ──── the target's FIN ─► closed          the place was taken, so what waits for it is blocked

@@ -37,8 +37,9 @@ fn every_flag_arrives_in_the_plan() {
          --seed 9 -X PUT -H A:b --header=C:d -d text -u me:pass --host other --follow 2 \
          --timeout 3s --idle-timeout --expect-status 2xx,404 --expect-body ok \
          --expect-md5 d41d8cd98f00b204e9800998ecf8427e --same-checksum --expect-continue \
-         --requests-per-connection 50 --close rst --ramp-connections 100/s --open-all --source-ip 127.0.0.2,127.0.0.3 \
-         --source-ip 127.0.0.4 --proxy p:3128 --nagle --throttle 33KiB --ca ca.pem --cert c.pem --key k.pem -k \
+         --requests-per-connection 50 --close rst --ramp-connections 100/s --open-all \
+         --source-ip 127.0.0.2,127.0.0.3 --source-ip 127.0.0.4 --proxy p:3128 --nagle --throttle 33KiB \
+         --ca ca.pem --cert c.pem --key k.pem -k \
          --tls-min 1.3 --tls-max 1.3 --ciphers TLS_AES_128_GCM_SHA256 --no-resumption --sni s.example --alpn= \
          --resolve h:443:127.0.0.1,127.0.0.5 --resolve-every 30s -4 --threads 3 --cpus 0-1 --spin never \
          --io uring --fail-if latency.p99>50ms --fail-if=missed>0 --abort-if errors>5%",

@@ -73,7 +73,7 @@ fn segments_to_many_are_nobodys() {
 fn ip_options_of_any_kind_are_skipped() {
     let pseudo = Pseudo::V4 { source: FAR_V4, destination: OWN_V4 };
     let bytes = segment(&pseudo, b"hello");
-    // Padding; a source route; a timestamp; a kind that nobody knows; one without a length; one that is too long.
+    // Padding; a source route; a timestamp; a kind that nobody knows; with no length, and with too long a one.
     for options in [
         &[1, 1, 1, 0][..],
         &[131, 7, 4, 192, 0, 2, 9, 0],
