@@ -26,8 +26,8 @@ pub fn keep_descendants(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(adopt) }
 }
 
-/// A process that ends a command's process group if this process is killed and cannot: it waits for the end of a
-/// pipe that only this process holds. Dropped, it ends nothing.
+/// A process that ends a command's process group if this process is killed and cannot: it waits for the end of
+/// a pipe that only this process holds. Dropped, it ends nothing.
 #[derive(Debug)]
 pub struct Guard(Child);
 
