@@ -2,6 +2,7 @@
 // that the module sends: lengths and checksums.
 #pragma once
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -111,9 +112,8 @@ class Responder {
             send(back);
         } else if (!s.text.empty()) {
             requests++;
-            if (s.text.size() < plan_.first.size() ||
-                !std::equal(plan_.first.begin(), plan_.first.end(), s.text.begin()))
-                wrong_requests++;
+            const std::string text(s.text.begin(), s.text.end());
+            if (text.compare(0, plan_.first.size(), plan_.first) != 0 || !is_whole(text)) wrong_requests++;
             if (plan_.resets) {
                 back.control = Rst;
                 send(back);
@@ -146,6 +146,15 @@ class Responder {
     uint64_t requests = 0, wrong_requests = 0;
 
   private:
+    // A head, and as much behind it as its Content-Length says.
+    static bool is_whole(const std::string& text) {
+        const std::string name = "\r\nContent-Length: ";
+        const size_t end = text.find("\r\n\r\n"), at = text.find(name);
+        if (end == std::string::npos) return false;
+        const size_t length = at < end ? std::strtoul(text.c_str() + at + name.size(), nullptr, 10) : 0;
+        return text.size() == end + 4 + length;
+    }
+
     bool lost() { return plan_.drops && ++frames_ % plan_.drops == 0; }
 
     Plan plan_;

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use tare_system_tests::module::simulator;
 use tare_system_tests::nginx::Nginx;
 use tare_system_tests::process::{signal_pid, wait_until};
+use tare_system_tests::recorder::{Received, Recorder};
 use tare_system_tests::{Run, Running, Tare, TestBed, beside_others, scratch};
 
 const TICK_NS: u64 = 8;
@@ -192,6 +193,110 @@ fn nginx_logs_what_the_result_says_and_the_run_is_invalid() {
     assert!(nobody.remarks().contains("no connection to 198.19.0.1:8081 was made"), "{nobody}");
 }
 
+/// Notes each request in the namespace of a bed.
+struct Inside {
+    bed: TestBed,
+    recorder: Option<Recorder>,
+}
+
+impl Inside {
+    fn start() -> Self {
+        let bed = TestBed::pair();
+        let recorder = bed.generator().run_in(|| Recorder::on(&["0.0.0.0"])).expect("a namespace");
+        Self { bed, recorder: Some(recorder) }
+    }
+
+    /// What came of a run, in the order of the numbers that `number` finds.
+    fn received(
+        &self,
+        load: &str,
+        more: impl FnOnce(Tare) -> Tare,
+        number: impl Fn(&Received) -> u64,
+    ) -> Vec<Received> {
+        let recorder = self.recorder.as_ref().expect("it is there until the end");
+        let via = format!("fpga,netns={},{TAP}", self.bed.generator().name);
+        let before = recorder.requests().len();
+        simulator();
+        let rest = "--rate 20k --parallel 16 --requests 120 --timeout 20s --grace 20s";
+        let run = more(Tare::http(&format!("--via {via} {rest} {load}"))).run();
+        assert_eq!((run.outcome("200"), run.total("done")), (120, 120), "{run}");
+        let mut received = recorder.requests().split_off(before);
+        received.sort_by_key(number);
+        // Each byte of them was counted: head, empty line and body.
+        let bytes: usize = received.iter().map(|one| one.head.len() + 4 + one.body.len()).sum();
+        assert_eq!(run.total("bytes_out"), bytes as u64, "{run}");
+        received
+    }
+
+    fn url(&self, path: &str) -> String {
+        let port = self.recorder.as_ref().expect("it is there until the end").port();
+        format!("http://198.19.0.1:{port}{path}")
+    }
+}
+
+impl Drop for Inside {
+    /// The recorder's last connection is its own, from inside.
+    fn drop(&mut self) {
+        let recorder = self.recorder.take();
+        let _ = self.bed.generator().run_in(move || drop(recorder));
+    }
+}
+
+#[test]
+fn bodies_arrive_as_they_are_meant_with_their_field_and_length() {
+    let _shared = beside_others();
+    let inside = Inside::start();
+    let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{text:?} is no number"));
+    // A field in the body; the headers are those that were given.
+    let of_body = |one: &Received| {
+        let body = std::str::from_utf8(&one.body).expect("text");
+        number(body.strip_prefix("{\"id\":\"").and_then(|rest| rest.strip_suffix("\"}")).expect("the body"))
+    };
+    let more = |tare: Tare| {
+        let tare = tare.arg("-H").arg("Content-Type: application/json").arg("-H").arg("X-Order: a b");
+        tare.arg("-d").arg("{\"id\":\"{seq:8}\"}").arg(inside.url("/orders"))
+    };
+    let received = inside.received("", more, of_body);
+    for (n, one) in received.iter().enumerate() {
+        assert_eq!((one.line(), of_body(one)), ("POST /orders HTTP/1.1", n as u64));
+        let fields = ["Content-Type", "X-Order", "Content-Length"].map(|name| one.fields(name));
+        assert_eq!(fields, [["application/json"], ["a b"], ["17"]], "{one:?}");
+    }
+    // A field in the head of each, beside a body of the greatest size; another method.
+    let body = "0123456789".repeat(125);
+    let of_target = |one: &Received| number(one.target().strip_prefix("/item/").expect("the path"));
+    let more = |tare: Tare| {
+        tare.arg("-d").arg(body.as_str()).arg("--method").arg("PUT").arg(inside.url("/item/{seq:8}"))
+    };
+    let received = inside.received("", more, of_target);
+    for (n, one) in received.iter().enumerate() {
+        assert_eq!((one.line(), of_target(one)), (&*format!("PUT /item/{n:08} HTTP/1.1"), n as u64));
+        assert_eq!((one.fields("Content-Length"), &one.body[..]), (vec!["1250"], body.as_bytes()));
+    }
+    // Requests with bodies and without in turn, and random digits, of which no two are the same.
+    let folder = scratch();
+    let lines = folder.path().join("mix.jsonl");
+    let line = |rest: &str| format!("{{\"url\": \"{}\", {rest}}}\n", inside.url("/mix"));
+    let text = line("\"method\": \"POST\", \"body\": \"r={random:hex:8}\"") + &line("\"method\": \"DELETE\"");
+    std::fs::write(&lines, text).expect("a file");
+    let more = |tare: Tare| tare.arg(lines.display().to_string());
+    let received = inside.received("--order sequential --no-keep-alive", more, |_| 0);
+    let mut bodies: Vec<&[u8]> = Vec::new();
+    for one in &received {
+        match one.line() {
+            "POST /mix HTTP/1.1" => bodies.push(&one.body),
+            line => assert_eq!((line, one.body.len()), ("DELETE /mix HTTP/1.1", 0)),
+        }
+    }
+    assert_eq!(bodies.len(), 60);
+    let is_random = |body: &&[u8]| {
+        body.len() == 10 && body.starts_with(b"r=") && body[2..].iter().all(u8::is_ascii_hexdigit)
+    };
+    assert!(bodies.iter().all(is_random), "{bodies:?}");
+    bodies.sort_unstable();
+    assert!(bodies.windows(2).all(|pair| pair[0] != pair[1]), "{bodies:?}");
+}
+
 #[test]
 fn what_the_module_cannot_do_is_refused_with_its_flag() {
     let _shared = beside_others();
@@ -215,7 +320,16 @@ fn what_the_module_cannot_do_is_refused_with_its_flag() {
         (plain, sim, "--rate 1/60s --parallel 4", "--rate: "),
         (plain, sim, "--parallel 4 --requests 9 --follow 2", "--follow: "),
         (plain, sim, "--parallel 4 --requests 9 --pipeline 2", "--pipeline: "),
-        (plain, sim, "--parallel 4 --requests 9 -d x", "--body: "),
+        (plain, sim, "--parallel 4 --requests 9 --body-stream /etc/hostname", "--body-stream: "),
+        (plain, sim, "--parallel 4 --requests 9 -d x --expect-continue", "--expect-continue: "),
+        (plain, sim, "--parallel 4 --requests 9 -d {seq}", "one field of eight digits each"),
+        (plain, sim, "--parallel 4 --requests 9 -d {seq:8}{random:hex:8}", "one field of eight digits each"),
+        (
+            plain,
+            sim,
+            &format!("--parallel 4 --requests 9 -d {}", "x".repeat(1_400)),
+            "have at most 1460 bytes",
+        ),
         (plain, sim, "--parallel 4 --requests 9 --method HEAD", "--method: "),
         (plain, sim, "--parallel 4 --requests 9 --expect-body x", "--expect-body: "),
         (plain, sim, "--parallel 4 --requests 9 --timeout 40s", "--timeout: "),
