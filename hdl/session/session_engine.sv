@@ -5,7 +5,7 @@
 //   receive ─ queue┤                                                    │
 //   sweep (timers) ┼──► one event ──► memory ──► session_step ──► memory┤
 //   ramp (openings)┤    at a time                                       │
-//   response ──────┘                                                    └──► queue ──► response ──► results
+//   results ───────┘                                                    └──► queue ──► results
 //
 // One event is under way at a time, from reading the record to writing it back, so none reads a record that is
 // about to change.
@@ -38,6 +38,9 @@ module session_engine
     input  logic            entry_write_i,
     input  template_t       entry_place_i,
     input  template_entry_t entry_i,
+    input  logic            sum_write_i,   // of the body of a template's response
+    input  template_t       sum_place_i,
+    input  logic [31:0]     sum_i,
     input  logic            piece_write_i,
     input  logic [8:0]      piece_place_i,
     input  logic [31:0]     piece_word_i,
@@ -70,8 +73,6 @@ module session_engine
 );
   localparam int unsigned Width = $clog2(Sessions);
   localparam int unsigned Guard = 40;
-  localparam int unsigned ToldDepth = 512;
-  localparam int unsigned ToldMost = 480;
 
   typedef enum logic [2:0] {
     Off,
@@ -401,12 +402,10 @@ module session_engine
   );
 
   // What is told to the reader of responses. The start of a frame is told behind its departure.
-  told_t telling, told;
-  logic tell, told_valid, told_ready, sent_waits_q;
+  told_t telling;
+  logic tell, told_room, sent_waits_q;
   index_t sent_index_q;
   tick_t sent_stamp_q;
-  logic [9:0] told_count_q;
-  wire told_room = told_count_q < 10'(ToldMost);
   heard_segment_t heard_q;
   ask_t ask, ask_q;
   logic ask_valid, ask_pop, miss;
@@ -414,6 +413,7 @@ module session_engine
   always_comb begin
     telling = '0;
     telling.index = index_q;
+    telling.template_ = request_next.template_;
     telling.incarnation = stepped.incarnation;
     telling.stamp = now_q;
     if (finished) begin
@@ -446,31 +446,20 @@ module session_engine
         || telling.text;
     end
   end
-  stream_fifo #(
-      .T    (told_t),
-      .Depth(ToldDepth)
-  ) told_queue (
-      .clk_i,
-      .rst_ni,
-      .valid_i(tell),
-      .ready_o(),
-      .data_i (telling),
-      .valid_o(told_valid),
-      .ready_i(told_ready),
-      .data_o (told),
-      .empty_o()
-  );
-  session_response #(
+  session_results #(
       .Sessions(Sessions)
-  ) response (
+  ) results (
       .clk_i,
       .rst_ni,
       .load_i,
       .clear_i       (clears),
       .clear_place_i (clear_q),
-      .told_valid_i  (told_valid),
-      .told_ready_o  (told_ready),
-      .told_i        (told),
+      .sum_write_i,
+      .sum_place_i,
+      .sum_i,
+      .tell_i        (tell),
+      .telling_i     (telling),
+      .room_o        (told_room),
       .ring_place_o  (ring_read),
       .ring_byte_i   (ring_byte_q),
       .ring_free_o   (ring_free),
@@ -482,24 +471,15 @@ module session_engine
       .result_o,
       .connected_valid_o,
       .connected_o,
-      .result_lost_o (counted_o.result_lost),
-      .excess_o      (counted_o.excess)
-  );
-  session_histograms histograms (
-      .clk_i,
-      .rst_ni,
-      .each_i           (load_i.each),
-      .result_valid_i   (result_valid_o),
-      .result_i         (result_o),
-      .connected_valid_i(connected_valid_o),
-      .connected_i      (connected_o),
       .hold_i,
       .read_i,
       .read_figure_i,
       .read_bin_i,
       .read_valid_o,
       .read_o,
-      .uncounted_o      (counted_o.uncounted)
+      .uncounted_o   (counted_o.uncounted),
+      .result_lost_o (counted_o.result_lost),
+      .excess_o      (counted_o.excess)
   );
 
   // Which event is next.
@@ -689,7 +669,6 @@ module session_engine
       sent_index_q <= started_index;
       sent_stamp_q <= now_q;
     end
-    told_count_q <= told_count_q + 10'(tell) - 10'(told_valid && told_ready);
 
     open_count_q <= open_count_q + 32'd1;
     if (pick_open || pick_departure && !load_i.open_loop && load_i.each) open_due_q <= 1'b0;
@@ -705,7 +684,6 @@ module session_engine
       further_valid_q   <= 1'b0;
       late_departures_q <= '0;
       sent_waits_q      <= 1'b0;
-      told_count_q      <= '0;
       open_due_q        <= 1'b0;
       open_count_q      <= '0;
       loop_left_q       <= '0;

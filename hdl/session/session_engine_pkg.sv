@@ -64,6 +64,8 @@ package session_engine_pkg;
     logic [9:0]  status_high;
     logic [27:0] length_low;
     logic [27:0] length_high;
+    logic        sums;        // bodies are summed, and compared where the sum is known
+    logic        same;        // with `sums`: a template's first response says it
     path_t       path;        // except `sampled` and `rto`
   } load_t;
 
@@ -106,6 +108,7 @@ package session_engine_pkg;
     logic        ended;
     cause_e      closed;
     index_t      index;
+    template_t   template_;  // with `departed`
     logic [7:0]  incarnation;
     tick_t       stamp;
     logic [11:0] bytes;      // with `text`: of the frame
@@ -136,7 +139,8 @@ package session_engine_pkg;
     OutcomeReset,
     OutcomeRefused,
     OutcomeUnreachable,
-    OutcomeAborted
+    OutcomeAborted,
+    OutcomeSum           // the response is complete, but the sum of its body is another
   } outcome_e;
 
   // Each departure has exactly one. Times are ticks after `due`, and 0 for what did not happen.
@@ -150,6 +154,7 @@ package session_engine_pkg;
     logic [31:0] first;
     logic [31:0] done;
     logic [27:0] size;
+    logic [31:0] crc;        // CRC-32 of the body, with `sums`, if the response is complete
   } result_t;
 
   // Times that are counted, each in a histogram.

@@ -2,11 +2,16 @@
 //
 // What is told is taken in order, one thing after another: a record for each session has the times of its request and what
 // its response consisted of so far. Text is read from the ring a byte each cycle, but bytes of a body are only counted, all
-// at once. So reading is never slower than the wire. The place in the ring is free when its text is read.
+// at once, unless they are summed. So reading is never slower than the wire. The place in the ring is free when its text is
+// read.
 //
 // Text that came ahead of a hole is not kept. When the hole is filled it is counted as a part of the body; if that is
-// not what it was, the outcome is a hole.
+// not what it was, or if bodies are summed, the outcome is a hole.
+//
+// The sum is CRC-32 (that of Ethernet and of zip), a byte a cycle. It sees bytes that changed places, which a sum of
+// ones' complement does not, and every language can compute it.
 module session_response
+  import tare_pkg::*;
   import session_pkg::*;
   import session_engine_pkg::*;
   import session_read_pkg::*;
@@ -25,6 +30,11 @@ module session_response
     output ring_t      ring_place_o,   // read in the next cycle
     input  logic [7:0] ring_byte_i,
     output ring_t      ring_free_o,
+    // Of the template whose response is read: what its body's sum must be.
+    output template_t  template_o,
+    input  logic       sum_known_i,
+    input  logic [31:0] sum_i,
+    output logic       sum_learn_o,    // it shall be that of the result
     output logic       ask_valid_o,
     input  logic       ask_ready_i,
     output ask_t       ask_o,
@@ -45,6 +55,8 @@ module session_response
     logic [31:0] sent;
     logic [31:0] connected;
     logic [31:0] first;
+    template_t   template_;
+    logic [31:0] crc;        // of the body so far, inverted
     reading_t    reading;
   } record_t;
 
@@ -92,18 +104,22 @@ module session_response
   wire [47:0] whole = told_q.stamp + 48'd8 + 48'(told_q.bytes) - r_q.due;
   wire [31:0] whole_due = |whole[47:32] ? '1 : whole[31:0];
   // Bytes of a body are not looked at.
-  wire counts = r_q.reading.state == Body;
+  wire counts = r_q.reading.state == Body && !load_i.sums;
+  wire of_sum = r_q.reading.state == Body || r_q.reading.state == UntilClose;
   wire [27:0] of_body = r_q.reading.left < 28'(left_q) ? r_q.reading.left : 28'(left_q);
   wire over = r_q.reading.state == Complete || r_q.reading.state == Malformed || !r_q.busy || hole_q;
   wire moves = state_q == Text && left_q != '0 && !settle_q && !over;
   wire [27:0] filled = told_q.filled_len[27:0];
   wire fits = told_q.filled_len[29:28] == '0 && r_q.reading.state == Body && filled <= r_q.reading.left;
 
+  wire [31:0] sum = ~r_q.crc;
+  assign template_o = r_q.template_;
   outcome_e judged, closed_as;
   always_comb begin
     judged = OutcomeDone;
     if (r_q.reading.status < load_i.status_low || r_q.reading.status > load_i.status_high) judged = OutcomeStatus;
     else if (r_q.reading.size < load_i.length_low || r_q.reading.size > load_i.length_high) judged = OutcomeLength;
+    else if (load_i.sums && sum_known_i && sum != sum_i) judged = OutcomeSum;
     unique case (told_q.closed)
       CauseRefused:     closed_as = OutcomeRefused;
       CauseReset:       closed_as = OutcomeReset;
@@ -149,6 +165,7 @@ module session_response
     connected_valid_o <= 1'b0;
     result_lost_o     <= 1'b0;
     excess_o          <= 1'b0;
+    sum_learn_o       <= 1'b0;
     if (ask_valid_o && ask_ready_i) ask_valid_o <= 1'b0;
     place_q  <= place;
     settle_q <= 1'b0;
@@ -184,6 +201,8 @@ module session_response
           r_q               <= '0;
           r_q.busy          <= 1'b1;
           r_q.due           <= told_q.stamp;
+          r_q.template_     <= told_q.template_;
+          r_q.crc           <= '1;
           r_q.reading.state <= Protocol;
         end
         if (told_q.sent && r_q.busy) r_q.sent <= since_due;
@@ -211,17 +230,20 @@ module session_response
             r_q.reading.left <= r_q.reading.left - of_body;
             r_q.reading.size <= r_q.reading.size + of_body;
             if (of_body == r_q.reading.left) r_q.reading.state <= r_q.reading.chunked ? ChunkEnd : Complete;
-          end else r_q.reading <= read;
+          end else begin
+            r_q.reading <= read;
+            if (of_sum) r_q.crc <= crc_byte(r_q.crc, ring_byte_i);
+          end
         end
       end
 
       Fill: begin
         if (told_q.filled_len != '0 && r_q.busy) begin
-          if (fits) begin
+          if (fits && !load_i.sums) begin
             r_q.reading.left <= r_q.reading.left - filled;
             r_q.reading.size <= r_q.reading.size + filled;
             if (filled == r_q.reading.left) r_q.reading.state <= r_q.reading.chunked ? ChunkEnd : Complete;
-          end else if (r_q.reading.state == UntilClose) r_q.reading.size <= r_q.reading.size + filled;
+          end else if (r_q.reading.state == UntilClose && !load_i.sums) r_q.reading.size <= r_q.reading.size + filled;
           else if (r_q.reading.state == Complete) excess_o <= 1'b1;
           else hole_q <= 1'b1;
         end
@@ -251,6 +273,8 @@ module session_response
             result_o.first      <= r_q.first;
             result_o.done       <= told_q.text ? whole_due : since_due;
             result_o.size       <= r_q.reading.size;
+            result_o.crc        <= complete_q && load_i.sums ? sum : '0;
+            sum_learn_o         <= complete_q && load_i.same && load_i.sums && !sum_known_i && judged == OutcomeDone;
           end
           if (asks) begin
             ask_valid_o       <= 1'b1;
@@ -276,6 +300,7 @@ module session_response
       ask_valid_o       <= 1'b0;
       result_valid_o    <= 1'b0;
       connected_valid_o <= 1'b0;
+      sum_learn_o       <= 1'b0;
       ring_free_o       <= '0;
     end
   end

@@ -88,6 +88,7 @@ class Responder {
         bool resets = false;    // a request is answered by RST
         unsigned drops = 0;     // each n-th frame, either way, is lost
         size_t cut = 0;         // FIN after that many bytes of the answer
+        unsigned alters = 0;    // in each n-th answer, two bytes of the body change places
         std::string first;      // a request must begin with this
     };
 
@@ -120,12 +121,13 @@ class Responder {
                 return out;
             }
             std::vector<Segment> parts;
+            const std::string answer = answered();
             const size_t all = plan_.cut ? std::min(plan_.cut, plan_.answer.size()) : plan_.answer.size();
             for (size_t at = 0; at < all; at += plan_.most) {
                 Segment part = back;
                 const size_t n = std::min(plan_.most, all - at);
                 part.seq += static_cast<uint32_t>(at);
-                const auto start = plan_.answer.begin() + static_cast<long>(at);
+                const auto start = answer.begin() + static_cast<long>(at);
                 part.text.assign(start, start + static_cast<long>(n));
                 if (at + n == all) part.control |= Psh;
                 parts.push_back(part);
@@ -146,6 +148,14 @@ class Responder {
     uint64_t requests = 0, wrong_requests = 0;
 
   private:
+    std::string answered() const {
+        std::string answer = plan_.answer;
+        const size_t body = answer.find("\r\n\r\n") + 4;
+        if (plan_.alters && requests % plan_.alters == 0 && answer.size() >= body + 3)
+            std::swap(answer[body], answer[body + 2]);
+        return answer;
+    }
+
     // A head, and as much behind it as its Content-Length says.
     static bool is_whole(const std::string& text) {
         const std::string name = "\r\nContent-Length: ";

@@ -7,7 +7,8 @@
 //
 // At the end a line of JSON has what happened; --results FILE has a line for each departure: outcome, session, status,
 // due, then ticks after that: sent, connected, first byte, done; bytes of the body; then those of the request and of the
-// whole response, by what passed on the wire.
+// whole response, by what passed on the wire; then, of a complete response with --sums 1, the module's sum of the body, and
+// that of the bytes which passed (- for none).
 //
 // With --host_fd the lines go to a socket, too, and beside them
 //
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "Vsession_sim.h"
+#include "bodies.hpp"
 #include "descriptors.hpp"
 #include "dues.hpp"
 #include "ethernet.hpp"
@@ -46,7 +48,9 @@ constexpr unsigned LookCycles = 64;
 constexpr uint64_t HostCycles = 64 * LookCycles;
 constexpr unsigned MostSessions = SESSIONS;
 const char* const Outcomes[] = {"done", "missed",    "status", "length",  "malformed",   "hole",
-                                "cut",  "timed_out", "reset",  "refused", "unreachable", "aborted"};
+                                "cut",  "timed_out", "reset",  "refused", "unreachable", "aborted",
+                                "sum"};
+constexpr size_t OutcomesMost = std::size(Outcomes);
 const char* const Counted[] = {"delayed", "opened", "retransmitted", "excess", "result_lost", "echo",
                                "arp",     "full",   "bad",           "stray",  "foreign",     "uncounted"};
 constexpr size_t Counts = std::size(Counted);
@@ -67,6 +71,8 @@ struct Shown {
     uint32_t next = 0;       // behind what has left
     uint32_t bytes = 0;      // of the request
     uint32_t in_next = 0, in_bytes = 0;  // the same of the response
+    std::string text;        // of the response, if bodies are summed
+    bool is_torn = false;    // a part of the text is missing
 };
 
 // Times in a bin of one of the module's histograms.
@@ -93,6 +99,7 @@ class Simulation {
         delay_ = o.number("delay", 0);
         port_ = o.number("port", 10'000);
         each_ = o.number("each", 0);
+        sums_ = o.number("sums", 0);
         shown_.resize(MostSessions);
         backload_ = o.number("backload", 0);
     }
@@ -104,6 +111,7 @@ class Simulation {
         top_->rst_ni = 1;
         tick();
         write_templates();
+        write_sums();
         write_pieces();
         top_->start_i = 1;
         tick();
@@ -142,7 +150,7 @@ class Simulation {
             for (size_t n : {1u, 10u, 255u}) {
                 char size[16];
                 std::snprintf(size, sizeof size, "%zx\r\n", n);
-                body += size + std::string(n, 'c') + "\r\n";
+                body += size + letters(n) + "\r\n";
             }
             p.answer = head + body + "0\r\n\r\n";
         } else {
@@ -153,7 +161,7 @@ class Simulation {
                 length = whole > text.size() ? whole - text.size() : 0;
             }
             p.answer =
-                head + "Content-Length: " + std::to_string(length) + "\r\n\r\n" + std::string(length, 'x');
+                head + "Content-Length: " + std::to_string(length) + "\r\n\r\n" + letters(length);
         }
         p.most = o_.number("most", 1460);
         p.swapped = o_.number("swapped", 0);
@@ -162,8 +170,15 @@ class Simulation {
         p.resets = o_.number("resets", 0);
         p.drops = static_cast<unsigned>(o_.number("drops", 0));
         p.cut = o_.number("cut", 0);
+        p.alters = static_cast<unsigned>(o_.number("alters", 0));
         p.first = o_.has("template") ? "" : "GET /";
         return p;
+    }
+
+    static std::string letters(size_t count) {
+        std::string text;
+        while (text.size() < count) text.push_back(static_cast<char>('a' + text.size() % 26));
+        return text;
     }
 
     void set_load() {
@@ -183,6 +198,7 @@ class Simulation {
         p.put(o_.number("micro", 125), 8).put(o_.number("secret", 0x5eed1234), 32);
         p.put(o_.number("status_low", 200), 10).put(o_.number("status_high", 299), 10);
         p.put(o_.number("length_low", 0), 28).put(o_.number("length_high", (1 << 28) - 1), 28);
+        p.put(sums_, 1).put(o_.number("same", 0), 1);
         const uint64_t mss = o_.number("mss", 1460);
         p.put(0, 1).put(0, 17).put(0, 32).put(o_.number("quarantine", 1000), 32);
         p.put(mss, 16).put(mss, 16).put(536, 16).put(1, 16);
@@ -262,6 +278,17 @@ class Simulation {
             tick();
             top_->entry_write_i = 0;
         }
+    }
+
+    void write_sums() {
+        size_t number = 0;
+        for (const std::string& given : o_.texts("sum")) {
+            top_->sum_write_i = 1;
+            top_->sum_place_i = static_cast<uint8_t>(number++);
+            top_->sum_i = static_cast<uint32_t>(std::strtoul(given.c_str(), nullptr, 16));
+            tick();
+        }
+        top_->sum_write_i = 0;
     }
 
     void write_pieces() {
@@ -385,6 +412,15 @@ class Simulation {
         next = end;
     }
 
+    // Before that text is passed.
+    static void gather(Shown& session, const Segment& segment) {
+        const auto before = static_cast<int32_t>(session.in_next - segment.seq);
+        const auto size = static_cast<int32_t>(segment.text.size());
+        if (size == 0 || before >= size) return;
+        if (before < 0) session.is_torn = true;
+        session.text.append(segment.text.begin() + std::max(before, 0), segment.text.end());
+    }
+
     void closes(Shown& session) {
         if (session.is_open) open_--;
         session.is_open = false;
@@ -397,7 +433,10 @@ class Simulation {
         Shown* session = segment ? shown(segment->to_port) : nullptr;
         if (!session) return;
         if (segment->control & Rst) closes(*session);
-        if (!(segment->control & Syn)) return pass(*segment, session->in_next, session->in_bytes);
+        if (!(segment->control & Syn)) {
+            if (sums_) gather(*session, *segment);
+            return pass(*segment, session->in_next, session->in_bytes);
+        }
         if (!session->opens || !(segment->control & Ack)) return;
         session->opens = false;
         session->in_next = segment->seq + 1;
@@ -430,16 +469,27 @@ class Simulation {
             last_done_ = top_->due_o + top_->done_o;
         }
         uint32_t bytes = 0, in_bytes = 0;
+        std::string sum = "-", passed = "-";
+        const char* const outcome = Outcomes[top_->outcome_o];
         if (top_->outcome_o != 1) {
             Shown& session = shown_[top_->index_o];
             session.asks = false;
             if (each_) session.opens = false;
             std::swap(bytes, session.bytes);
             std::swap(in_bytes, session.in_bytes);
+            const std::string name = outcome;
+            if (sums_ && (name == "done" || name == "status" || name == "length" || name == "sum")) {
+                const auto body = session.is_torn ? std::nullopt : body_of(session.text);
+                sum = std::to_string(top_->sum_o);
+                if (body) passed = std::to_string(crc_of(*body));
+                if (body && crc_of(*body) != top_->sum_o) wrong_sums_++;
+            }
+            session.text.clear();
+            session.is_torn = false;
         }
-        reports_.line("%s %u %u %llu %u %u %u %u %u %u %u\n", Outcomes[top_->outcome_o], top_->index_o, top_->status_o,
+        reports_.line("%s %u %u %llu %u %u %u %u %u %u %u %s %s\n", outcome, top_->index_o, top_->status_o,
                       ull(top_->due_o), top_->sent_o, top_->connected_o, top_->first_o, top_->done_o, top_->size_o,
-                      bytes, in_bytes);
+                      bytes, in_bytes, sum.c_str(), passed.c_str());
     }
 
     // What the module counted; nothing that comes meanwhile is.
@@ -482,7 +532,7 @@ for (const Bin& one : bins_)
     void report() {
         std::printf("{\"cycles\": %llu, \"departures\": %llu, \"results\": %llu, \"outcomes\": {", ull(cycles_),
                     ull(departures_), ull(given_));
-        for (size_t i = 0; i < 12; i++)
+        for (size_t i = 0; i < OutcomesMost; i++)
             std::printf("%s\"%s\": %llu", i ? ", " : "", Outcomes[i], ull(outcomes_[i]));
         std::printf("}, \"counted\": {");
         for (size_t i = 0; i < Counts; i++)
@@ -498,6 +548,7 @@ for (const Bin& one : bins_)
                     ull(broken_), ull(lost_));
         std::printf("\"requests\": %llu, \"wrong_requests\": %llu, ", ull(responder_.requests),
                     ull(responder_.wrong_requests));
+        std::printf("\"wrong_sums\": %llu, ", ull(wrong_sums_));
         std::printf("\"longest_round\": %llu, \"syns\": [", ull(longest_round_));
         for (size_t i = 0; i < syns_.size() && i < 64; i++) std::printf("%s%llu", i ? ", " : "", ull(syns_[i]));
         std::printf("], \"bins\": [");
@@ -519,12 +570,13 @@ for (const Bin& one : bins_)
     std::vector<Shown> shown_;
     std::vector<Bin> bins_;
     uint64_t delay_ = 0, port_ = 0, open_ = 0, most_open_ = 0;
-    bool each_ = false;
+    bool each_ = false, sums_ = false;
     uint64_t cycles_ = 0, departures_ = 0, given_ = 0, outcomes_[16] = {}, counted_[32] = {};
     uint64_t sum_ = 0, sent_ = 0, first_due_ = 0, last_due_ = 0, first_done_ = 0, last_done_ = 0;
     uint64_t longest_round_ = 0, last_round_ = 0;
     uint32_t least_ = ~0u, greatest_ = 0;
     uint64_t frames_out_ = 0, frames_in_ = 0, wrong_ = 0, broken_ = 0, lost_ = 0;
+    uint64_t wrong_sums_ = 0;
     uint64_t out_start_ = 0, first_out_ = 0;
     std::deque<std::pair<uint64_t, Bytes>> waiting_;
     std::vector<uint64_t> syns_;

@@ -20,6 +20,9 @@ module session_sim
     input  logic [15:0] entry_sum_i,
     input  logic [1:0]  entry_field_i,
     input  logic [10:0] entry_field_place_i,
+    input  logic        sum_write_i,
+    input  logic [5:0]  sum_place_i,
+    input  logic [31:0] sum_i,
     input  logic        piece_write_i,
     input  logic [8:0]  piece_place_i,
     input  logic [31:0] piece_word_i,
@@ -36,6 +39,7 @@ module session_sim
     output logic [31:0] first_o,
     output logic [31:0] done_o,
     output logic [27:0] size_o,
+    output logic [31:0] sum_o,
     output logic        connected_valid_o,
     output logic [12:0] connected_index_o,
     output logic [31:0] connected_ticks_o,
@@ -81,6 +85,7 @@ module session_sim
   assign first_o = result.first;
   assign done_o = result.done;
   assign size_o = result.size;
+  assign sum_o = result.crc;
   assign connected_index_o = connected.index;
   assign connected_ticks_o = connected.ticks;
 
@@ -97,6 +102,9 @@ module session_sim
       .entry_write_i,
       .entry_place_i,
       .entry_i       (entry),
+      .sum_write_i,
+      .sum_place_i,
+      .sum_i,
       .piece_write_i,
       .piece_place_i,
       .piece_word_i,

@@ -149,6 +149,7 @@ fn a_run_folder_has_all_that_any_other_has() {
     assert_eq!((again.total("done"), again.int("net_ns.max")), (200, run.int("net_ns.max")), "{again}");
 }
 
+const MD5: &str = "--parallel 4 --requests 9 --expect-md5 d41d8cd98f00b204e9800998ecf8427e";
 const SLOW: &str = "fpga,delay=2ms:sim,ip=198.18.0.2/24";
 const TAP: &str = "tap=tare0,address=198.19.0.1/24:sim,ip=198.19.0.2/24";
 
@@ -298,6 +299,24 @@ fn bodies_arrive_as_they_are_meant_with_their_field_and_length() {
 }
 
 #[test]
+fn bodies_that_change_are_told_by_their_sum() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let _nginx = Nginx::start_inside(
+        bed.generator(),
+        "listen 0.0.0.0:8080; location /same { return 200 'abcdefgh'; } location /other { return 200 '$request_id'; }",
+    );
+    let via = format!("fpga,netns={},{TAP}", bed.generator().name);
+    for (path, right, other) in [("same", 60, 0), ("other", 1, 59)] {
+        let rest = "--rate 20k --parallel 16 --requests 60 --same-checksum --timeout 20s --grace 20s";
+        let run = load(&format!("http://198.19.0.1:8080/{path}"), &via, rest).run();
+        assert_eq!((run.outcome("200"), run.outcome("expect.checksum")), (right, other), "{run}");
+    }
+    let run = own_responder(8_000, "--rate 50k --parallel 32 --requests 300 --same-checksum").run();
+    assert_eq!((run.word(), run.outcome("200")), ("VALID", 300), "{run}");
+}
+
+#[test]
 fn what_the_module_cannot_do_is_refused_with_its_flag() {
     let _shared = beside_others();
     let folder = scratch();
@@ -332,6 +351,7 @@ fn what_the_module_cannot_do_is_refused_with_its_flag() {
         ),
         (plain, sim, "--parallel 4 --requests 9 --method HEAD", "--method: "),
         (plain, sim, "--parallel 4 --requests 9 --expect-body x", "--expect-body: "),
+        (plain, sim, MD5, "only by CRC-32; leave them out, or give --same-checksum"),
         (plain, sim, "--parallel 4 --requests 9 --timeout 40s", "--timeout: "),
         (plain, sim, "--parallel 4 --requests 9 --timeout 1500us", "whole number of them"),
         (plain, SLOW, "--parallel 4 --requests 9 --timeout 2ms", "their responder waits for 2"),
@@ -466,7 +486,7 @@ fn the_simulation_refuses_what_it_does_not_know_and_says_what_it_could_not_write
         let Output { status, stdout, .. } = child.wait_with_output().expect("its end");
         assert_eq!(status.code(), code);
         let text = std::fs::read_to_string(&results).expect("results");
-        assert!(text.ends_with('\n') && text.lines().all(|line| line.split(' ').count() == 11), "{signal:?}");
+        assert!(text.ends_with('\n') && text.lines().all(|line| line.split(' ').count() == 13), "{signal:?}");
         if code.is_some() {
             let told: serde_json::Value = serde_json::from_slice(&stdout).expect("JSON");
             assert_eq!(told["results"], lines(), "{signal:?}");

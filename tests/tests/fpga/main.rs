@@ -2,6 +2,7 @@
 
 mod by_module;
 mod command;
+mod counted;
 mod loads;
 mod schedules;
 mod scripts;

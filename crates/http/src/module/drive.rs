@@ -246,6 +246,14 @@ impl<R: Record> Books<R> {
                 next
             }
         };
+        if let (Some(sum), Some(passed)) = (row.sum, row.passed)
+            && sum != passed
+        {
+            return Err(format!(
+                "the module's sum of a body is {sum:08x}, and that of the bytes on the wire {passed:08x}: \
+                 a fault of the module"
+            ));
+        }
         self.tick = self.tick.max(row.due + u64::from(row.done));
         self.histograms.row(row, self.fit.load.each);
         let judged = self.in_time(row);
@@ -395,6 +403,7 @@ fn outcome(row: &Row, each: bool) -> Outcome {
         RowOutcome::Missed => Outcome::Missed(Miss::NoConnection),
         RowOutcome::Status => Outcome::Failed(Cause::ExpectStatus),
         RowOutcome::Length => Outcome::Failed(Cause::ExpectBody),
+        RowOutcome::Sum => Outcome::Failed(Cause::ExpectChecksum),
         RowOutcome::Malformed => Outcome::Failed(Cause::FramingHead),
         RowOutcome::Hole => Outcome::Failed(Cause::FramingHole),
         RowOutcome::Cut => by_part(Cause::ConnectOther, Cause::FirstByteClosed, Cause::BodyClosed),
@@ -444,6 +453,8 @@ mod tests {
             body: 0,
             request: 0,
             response: 0,
+            sum: None,
+            passed: None,
         };
         let failed = |row: &Row, each| match self::outcome(row, each) {
             Outcome::Failed(cause) => cause.key(),

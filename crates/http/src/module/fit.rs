@@ -108,6 +108,7 @@ impl Fit {
                 open_gap: open_gap as u32,
                 timeout_ms: (plan.request.timeout.as_picos() / MILLISECOND.as_picos()) as u32,
                 status: *plan.request.expect.status.first().unwrap_or(&(0, 999)),
+                same: plan.request.same_checksum,
                 requests: made,
                 secret: plan.seed as u32,
                 end: when.end,
@@ -149,12 +150,11 @@ fn lacking(plan: &Plan) -> Vec<(bool, &'static str, &'static str)> {
         (request.expect_continue, "--expect-continue", "send each body with its head; leave it out"),
         (request.follow > 0, "--follow", "follow no redirects; leave it out"),
         (request.idle_timeout, "--idle-timeout", "apply --timeout to the whole response; leave it out"),
-        (request.same_checksum, "--same-checksum", "do not keep bodies; leave it out"),
         (request.expect.body_contains.is_some(), "--expect-body", "do not read bodies; leave it out"),
         (
             request.expect.digest.is_some(),
             "--expect-md5, --expect-sha256",
-            "do not read bodies; leave them out",
+            "sum bodies only by CRC-32; leave them out, or give --same-checksum",
         ),
         (request.expect.status.len() > 1, "--expect-status", "compare with one range; give one, such as 2xx"),
         (

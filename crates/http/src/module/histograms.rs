@@ -71,6 +71,8 @@ mod tests {
             body: 0,
             request: 0,
             response: 0,
+            sum: None,
+            passed: None,
         };
         let mut own = Histograms::default();
         own.row(&row(RowOutcome::Done), true);

@@ -88,6 +88,8 @@ pub struct SessionLoad {
     pub timeout_ms: u32,
     /// Statuses that are expected.
     pub status: (u16, u16),
+    /// Bodies are summed; all of a request's must have the sum of its first.
+    pub same: bool,
     pub requests: Vec<Request>,
     /// From which sequence numbers and random digits start.
     pub secret: u32,
@@ -260,6 +262,8 @@ fn arguments(load: &SessionLoad) -> Vec<String> {
         ("open_patience", load.timeout_ms.to_string()),
         ("status_low", load.status.0.to_string()),
         ("status_high", load.status.1.to_string()),
+        ("sums", u8::from(load.same).to_string()),
+        ("same", u8::from(load.same).to_string()),
         ("secret", load.secret.to_string()),
         ("cycles", load.end.to_string()),
     ];

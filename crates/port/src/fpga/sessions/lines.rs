@@ -27,6 +27,8 @@ pub enum RowOutcome {
     Refused,
     Unreachable,
     Aborted,
+    /// The response is complete, but the sum of its body is another.
+    Sum,
 }
 
 impl RowOutcome {
@@ -44,6 +46,7 @@ impl RowOutcome {
             "refused" => Self::Refused,
             "unreachable" => Self::Unreachable,
             "aborted" => Self::Aborted,
+            "sum" => Self::Sum,
             _ => return None,
         })
     }
@@ -65,6 +68,10 @@ pub struct Row {
     /// Bytes of the request that left, and of the response that came, heads included.
     pub request: u32,
     pub response: u32,
+    /// CRC-32 of the body of a complete response, where it was asked for.
+    pub sum: Option<u32>,
+    /// The same of the bytes that passed on the wire, where all are known.
+    pub passed: Option<u32>,
 }
 
 /// Counts of the whole simulation, by name.
@@ -190,10 +197,17 @@ impl Report {
                     body: small()?,
                     request: small()?,
                     response: small()?,
+                    sum: sum(words.next()?)?,
+                    passed: sum(words.next()?)?,
                 })
             }
         })
     }
+}
+
+/// A sum, or none.
+fn sum(word: &str) -> Option<Option<u32>> {
+    if word == "-" { Some(None) } else { word.parse().ok().map(Some) }
 }
 
 /// The host's end of the socket.

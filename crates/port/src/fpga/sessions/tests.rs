@@ -61,9 +61,8 @@ fn lines_become_reports_however_they_are_cut() {
     other.write_all(b"now 12\nstatus 3 404 70000000000 10 0 5").expect("room");
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Now(12)));
     assert_eq!(lines.next(soon).expect("nothing yet"), None);
-    other
-        .write_all(b"00 620 7 81 70\nconnected 4 99\nway 5 77\nbin first_byte 40 3\nend results 9 opened 2\n")
-        .expect("room");
+    other.write_all(b"00 620 7 81 70 4294967295 -\nconnected 4 99\nway 5 77\n").expect("room");
+    other.write_all(b"bin first_byte 40 3\nend results 9 opened 2\n").expect("room");
     let row = Row {
         outcome: RowOutcome::Status,
         session: 3,
@@ -76,6 +75,8 @@ fn lines_become_reports_however_they_are_cut() {
         body: 7,
         request: 81,
         response: 70,
+        sum: Some(u32::MAX),
+        passed: None,
     };
     assert_eq!(lines.next(soon).expect("a row"), Some(Report::Row(row)));
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Connected { session: 4, ticks: 99 }));
