@@ -9,6 +9,8 @@ package session_engine_pkg;
   typedef logic [12:0] index_t;
   // Cycles since the start: 26 days.
   typedef logic [47:0] tick_t;
+  // Intervals of a load are numbered.
+  typedef logic [27:0] row_t;
 
   // Requests are made from templates: bytes in a memory of 4 KiB. One field of eight digits may be filled in.
   typedef logic [5:0] template_t;
@@ -66,6 +68,8 @@ package session_engine_pkg;
     logic [27:0] length_high;
     logic        sums;        // bodies are summed, and compared where the sum is known
     logic        same;        // with `sums`: a template's first response says it
+    tick_t       row_first;   // the tick in which row 0 starts
+    logic [31:0] row_ticks;   // of each row, at least 64; 0: there are none
     path_t       path;        // except `sampled` and `rto`
   } load_t;
 
@@ -172,6 +176,7 @@ package session_engine_pkg;
   } connected_t;
 
   typedef struct packed {
+    logic late;          // a departure whose row was closed when its outcome was found
     logic uncounted;     // a time that came too soon behind another
     logic foreign;       // a frame that is not for us, or of another protocol
     logic stray;         // a segment for no session

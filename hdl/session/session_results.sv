@@ -35,6 +35,15 @@ module session_results
     input  logic [9:0]  read_bin_i,
     output logic        read_valid_o,
     output logic [31:0] read_o,
+    input  tick_t       now_i,
+    input  logic        start_i,
+    input  logic        row_read_i,
+    input  row_t        row_read_row_i,
+    input  logic [4:0]  row_read_word_i,
+    output logic        row_read_valid_o,
+    output logic [47:0] row_read_o,
+    output row_t        row_o,
+    output logic        late_o,
     output logic        uncounted_o,
     output logic        result_lost_o,
     output logic        excess_o
@@ -123,5 +132,24 @@ module session_results
       .read_valid_o,
       .read_o,
       .uncounted_o
+  );
+  session_rows rows (
+      .clk_i,
+      .rst_ni,
+      .load_i,
+      .start_i,
+      .now_i,
+      .clear_i,
+      .clear_place_i,
+      .result_valid_i(result_valid_o),
+      .result_i      (result_o),
+      .hold_i,
+      .read_i        (row_read_i),
+      .read_row_i    (row_read_row_i),
+      .read_word_i   (row_read_word_i),
+      .read_valid_o  (row_read_valid_o),
+      .read_o        (row_read_o),
+      .row_o,
+      .late_o
   );
 endmodule

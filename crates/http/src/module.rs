@@ -12,6 +12,7 @@ mod drive;
 mod due;
 mod fit;
 mod histograms;
+mod intervals;
 
 pub(crate) use drive::Drive;
 pub(crate) use fit::Fit;

@@ -44,6 +44,8 @@ constexpr std::array KnownOptions = {
     Known{"sums", "0|1", "bodies are summed (CRC-32)"},
     Known{"sum", "HEX", "what the body must sum up to; again for that of the next template"},
     Known{"same", "0|1", "or to what it did in the first response of its template"},
+    Known{"row_first", "CYCLE", "in which the first interval starts"},
+    Known{"row_ticks", "CYCLES", "of an interval; 0: there are none"},
     Known{"patience", "MS", "for a response, by TCP's clock"},
     Known{"open_patience", "MS", "for a connection"},
     Known{"micro", "CYCLES", "in a microsecond of TCP's clock"},

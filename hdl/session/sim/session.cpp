@@ -15,6 +15,8 @@
 //   now TICK                 that time has come
 //   connected SESSION TICKS  from a SYN to its answer; with --each 1 the departures have that
 //   bin NAME BIN COUNT       at the end: of the module's histogram of that name, unless the count is 0
+//   row N COUNT... SUM...    of the n-th interval, when the module has closed it, and at the end: departures by outcome; of
+//                            those that were done, the sums of gross, net, first byte and bytes of bodies
 //   way SESSION TICK         at the end: a request that left at TICK has no outcome
 //   end NAME VALUE...        the last line; without it, this process did not end by itself
 //
@@ -39,6 +41,7 @@
 #include "options.hpp"
 #include "reports.hpp"
 #include "responder.hpp"
+#include "rows.hpp"
 #include "verilated.h"
 
 namespace {
@@ -52,7 +55,8 @@ const char* const Outcomes[] = {"done", "missed",    "status", "length",  "malfo
                                 "sum"};
 constexpr size_t OutcomesMost = std::size(Outcomes);
 const char* const Counted[] = {"delayed", "opened", "retransmitted", "excess", "result_lost", "echo",
-                               "arp",     "full",   "bad",           "stray",  "foreign",     "uncounted"};
+                               "arp",     "full",   "bad",           "stray",  "foreign",     "uncounted",
+                               "late"};
 constexpr size_t Counts = std::size(Counted);
 // In the module's order.
 const char* const Figures[] = {"gross", "net", "connect", "first_byte"};
@@ -100,6 +104,7 @@ class Simulation {
         port_ = o.number("port", 10'000);
         each_ = o.number("each", 0);
         sums_ = o.number("sums", 0);
+        rows_.emplace(*top_, OutcomesMost, o.number("row_ticks", 0) != 0);
         shown_.resize(MostSessions);
         backload_ = o.number("backload", 0);
     }
@@ -133,6 +138,7 @@ class Simulation {
         // Cycles in which histograms are read are no part of the load.
         const uint64_t end = top_->now_o;
         read_histograms();
+        read_rows();
         if (reports_.has_host()) tell_end(end);
         else report();
         return signalled ? 128 + signalled : 0;
@@ -199,6 +205,7 @@ class Simulation {
         p.put(o_.number("status_low", 200), 10).put(o_.number("status_high", 299), 10);
         p.put(o_.number("length_low", 0), 28).put(o_.number("length_high", (1 << 28) - 1), 28);
         p.put(sums_, 1).put(o_.number("same", 0), 1);
+        p.put(o_.number("row_first", 0), 48).put(o_.number("row_ticks", 0), 32);
         const uint64_t mss = o_.number("mss", 1460);
         p.put(0, 1).put(0, 17).put(0, 32).put(o_.number("quarantine", 1000), 32);
         p.put(mss, 16).put(mss, 16).put(536, 16).put(1, 16);
@@ -336,6 +343,7 @@ class Simulation {
             top_->rx_dv_i = 0;
             if (gap_) gap_--;
         }
+        rows_->ask();
         tick();
         // From the module.
         if (top_->tx_er_o) broken_++;
@@ -346,6 +354,7 @@ class Simulation {
             left(frame_of(out_));
             out_.clear();
         }
+        if (rows_->passed()) report_row();
         if (top_->result_valid_o) result();
         if (top_->connected_valid_o && !each_)
             reports_.tell("connected " + std::to_string(top_->connected_index_o) + " " +
@@ -511,6 +520,24 @@ class Simulation {
         }
     }
 
+    // Those that the module has not closed.
+    void read_rows() {
+        rows_->ends();
+        while (rows_->has_more()) {
+            rows_->ask();
+            tick();
+            if (rows_->passed()) report_row();
+        }
+    }
+
+    void report_row() {
+        std::string line = std::to_string(rows_->number());
+        for (const uint64_t word : rows_->words()) line += " " + std::to_string(word);
+        reports_.tell("row " + line + "\n");
+        std::replace(line.begin(), line.end(), ' ', ',');
+        row_list_ += (row_list_.empty() ? "[" : ", [") + line + "]";
+    }
+
     void tell_time(uint64_t tick) { reports_.tell("now " + std::to_string(tick) + "\n"); }
 
     void tell_end(uint64_t now) {
@@ -554,7 +581,7 @@ for (const Bin& one : bins_)
         std::printf("], \"bins\": [");
         for (size_t i = 0; i < bins_.size(); i++)
             std::printf("%s[\"%s\", %u, %u]", i ? ", " : "", Figures[bins_[i].figure], bins_[i].bin, bins_[i].count);
-        std::printf("]}\n");
+        std::printf("], \"rows\": [%s]}\n", row_list_.c_str());
     }
 
     static unsigned long long ull(uint64_t value) { return value; }
@@ -569,6 +596,8 @@ for (const Bin& one : bins_)
     Reports reports_;
     std::vector<Shown> shown_;
     std::vector<Bin> bins_;
+    std::optional<RowReader<Vsession_sim>> rows_;
+    std::string row_list_;
     uint64_t delay_ = 0, port_ = 0, open_ = 0, most_open_ = 0;
     bool each_ = false, sums_ = false;
     uint64_t cycles_ = 0, departures_ = 0, given_ = 0, outcomes_[16] = {}, counted_[32] = {};

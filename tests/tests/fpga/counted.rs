@@ -1,4 +1,4 @@
-//! What the module's sessions count and sum: histograms and sums of bodies are those of single results.
+//! What the module's sessions count and sum: histograms, sums of bodies and rows are those of single results.
 
 use super::sessions::{CYCLES_PER_SECOND, Load};
 use std::collections::BTreeMap;
@@ -123,4 +123,75 @@ fn sums_do_not_make_reading_slower_than_the_wire() {
         assert!(per_s >= 0.99 * CYCLES_PER_SECOND as f64 / cycles as f64, "{}", load.told);
         assert_eq!((load.counted("full"), load.counted("retransmitted")), (0, 0), "{}", load.told);
     }
+}
+
+/// In the module's order.
+const OUTCOMES: [&str; 13] = [
+    "done",
+    "missed",
+    "status",
+    "length",
+    "malformed",
+    "hole",
+    "cut",
+    "timed_out",
+    "reset",
+    "refused",
+    "unreachable",
+    "aborted",
+    "sum",
+];
+
+#[test]
+fn rows_in_the_module_are_those_of_single_results() {
+    let _shared = beside_others();
+    let rows = |flags: &str, first: u64, ticks: u64| {
+        let load = Load::run(&format!("{flags} row_first={first} row_ticks={ticks}"));
+        let mut expected: BTreeMap<u64, [u64; 17]> = BTreeMap::new();
+        for one in &load.departures {
+            let row = expected.entry((one.due + one.done - first) / ticks).or_default();
+            row[OUTCOMES.iter().position(|known| *known == one.outcome).expect("an outcome")] += 1;
+            if one.outcome == "done" {
+                let start = if flags.contains("each") { one.connected } else { one.sent };
+                let sums = [one.done, one.done - one.sent, one.first - start, one.size];
+                row[13..].iter_mut().zip(sums).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        let mut last = None;
+        let found: BTreeMap<u64, [u64; 17]> = load.told["rows"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| row.as_array().expect("a row").iter().map(|word| word.as_u64().expect("a word")))
+            .map(|mut words| {
+                let number = words.next().expect("a number");
+                assert_eq!(number, last.map_or(0, |last: u64| last + 1), "each once, in order");
+                last = Some(number);
+                (number, words.collect::<Vec<_>>().try_into().expect("all words"))
+            })
+            .filter(|(_, words)| *words != [0; 17])
+            .collect();
+        assert_eq!(found, expected, "{flags}");
+        assert_eq!(load.counted("late"), 0, "{flags}");
+        found.len()
+    };
+    let kept = "sessions=64 open_gap=500 whole=900 first=60000";
+    assert!(rows(&format!("{kept} departures=1500 drops=9 micro=1 patience=5000"), 60_000, 25_000) > 50);
+    // Most are missed; a row may be shorter than a response takes.
+    let missed = "sessions=4 open_gap=500 whole=60 first=20000 departures=1500 delay=5000 status=404";
+    assert!(rows(missed, 0, 700) > 100);
+    let each =
+        "sessions=100 each=1 closes=1 departures=600 whole=3000 drops=7 micro=1 patience=5000 delay=777";
+    assert!(rows(each, 9_000, 50_000) > 30);
+    assert!(rows("sessions=16 departures=900 answer_bytes=5000 sums=1 same=1 alters=3", 8_192, 99_999) > 10);
+    // In each tick, more are missed than can be told at once. None is lost, but those that are told too late count
+    // in another row.
+    let load = Load::run("sessions=4 open_gap=500 whole=1 first=20000 departures=4000 row_ticks=700");
+    let rows_ = load.told["rows"].as_array().expect("rows");
+    let missed: u64 = rows_.iter().map(|row| row[2].as_u64().expect("a count")).sum();
+    assert!(missed == load.outcomes("missed") && load.counted("late") > 1000, "{}", load.told);
+    // More than there is room for at once: each is read in time, and cleared.
+    assert!(
+        rows(&format!("{kept} departures=1200 cut=200 drops=3 micro=1 patience=5000"), 60_000, 5_000) > 100
+    );
 }

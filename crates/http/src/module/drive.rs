@@ -2,6 +2,7 @@
 
 use super::due::Numbers;
 use super::histograms::Histograms;
+use super::intervals::Intervals;
 use super::{Fit, Module};
 use crate::notes::Notes;
 use port::fpga::sessions::{Figures, Report, Row, RowOutcome, SessionSim, TICK};
@@ -26,6 +27,8 @@ pub(crate) struct Drive<R> {
     books: Books<R>,
     /// The module's histograms.
     reported: Histograms,
+    /// And its intervals.
+    intervals: Intervals,
     figures: Option<Figures>,
     patience: Patience,
 }
@@ -34,7 +37,8 @@ impl<R: Record> Drive<R> {
     /// `origin` is the tick of the plan's that has that name.
     pub fn new(fit: Fit, sim: SessionSim, control: Arc<Control>, origin: Instant, recorder: R) -> Self {
         let (books, patience) = (Books::new(&fit, origin, recorder), Patience::of(&fit));
-        Self { fit, sim, control, books, reported: Histograms::default(), figures: None, patience }
+        let (reported, intervals) = (Histograms::default(), intervals(&fit));
+        Self { fit, sim, control, books, reported, intervals, figures: None, patience }
     }
 
     /// Runs to the end.
@@ -67,6 +71,7 @@ impl<R: Record> Drive<R> {
                     self.books.connected(session, ticks);
                 }
                 Ok(Some(Report::Way(tick))) => self.books.on_their_way.push(tick),
+                Ok(Some(Report::Interval(number, tally))) => self.intervals.tally(number, tally),
                 Ok(Some(Report::Bin(figure, bin, count))) => self.reported.bin(figure, bin, count),
                 Err(error) => {
                     wrong = Some(error.to_string());
@@ -80,8 +85,8 @@ impl<R: Record> Drive<R> {
                 wrong.or_else(|| last_line(&said)).unwrap_or_else(|| "it was killed, or died".to_owned());
             self.control.fail(format!("the simulation ended before the run: {why}"));
         }
-        if self.figures.is_some()
-            && let Some(why) = self.books.contradiction(&self.reported)
+        if let Some(figures) = &self.figures
+            && let Some(why) = self.books.contradiction(&self.reported, &self.intervals, figures.of("late"))
         {
             self.control.fail(why);
         }
@@ -128,6 +133,11 @@ impl Patience {
             format!("no connection to {target} could be opened any more: check that a server listens there")
         }
     }
+}
+
+fn intervals(fit: &Fit) -> Intervals {
+    let (first, ticks) = fit.load.rows;
+    Intervals::new(first, ticks)
 }
 
 fn last_line(said: &str) -> Option<String> {
@@ -181,6 +191,7 @@ struct Books<R> {
     /// Requests without an outcome at the end: when they left.
     on_their_way: Vec<u64>,
     histograms: Histograms,
+    intervals: Intervals,
 }
 
 impl<R: Record> Books<R> {
@@ -199,6 +210,7 @@ impl<R: Record> Books<R> {
             bytes: (0, 0),
             on_their_way: Vec::new(),
             histograms: Histograms::default(),
+            intervals: intervals(fit),
         }
     }
 
@@ -256,6 +268,7 @@ impl<R: Record> Books<R> {
         }
         self.tick = self.tick.max(row.due + u64::from(row.done));
         self.histograms.row(row, self.fit.load.each);
+        self.intervals.row(row, self.fit.load.each);
         let judged = self.in_time(row);
         if self.fit.load.each {
             self.connection_of(&judged);
@@ -303,9 +316,10 @@ impl<R: Record> Books<R> {
         }
     }
 
-    fn contradiction(&self, reported: &Histograms) -> Option<String> {
+    fn contradiction(&self, reported: &Histograms, intervals: &Intervals, late: u64) -> Option<String> {
         let is_all = !self.fit.load.each || self.on_their_way.is_empty();
-        self.histograms.contradiction(reported, is_all)
+        let of_histograms = self.histograms.contradiction(reported, is_all);
+        of_histograms.or_else(|| self.intervals.contradiction(intervals, late))
     }
 
     fn event_of(&self, row: &Row, seq: u64) -> Event {

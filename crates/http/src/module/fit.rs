@@ -27,6 +27,8 @@ const LONGEST_WAIT: Picos = Picos::from_secs(34);
 const TICKS_OF_MS: u64 = 125_000;
 const TICKS_OF_MS_APART: u64 = 1_000;
 const MILLISECOND: Picos = Picos::from_millis(1);
+/// Ticks of an interval of the module's: 1 ms.
+const ROW: u32 = 125_000;
 /// The port of the first session, where nobody remembers the last run.
 const FIRST_PORT: u16 = 10_000;
 /// Registers of 48 bits.
@@ -109,6 +111,7 @@ impl Fit {
                 timeout_ms: (plan.request.timeout.as_picos() / MILLISECOND.as_picos()) as u32,
                 status: *plan.request.expect.status.first().unwrap_or(&(0, 999)),
                 same: plan.request.same_checksum,
+                rows: (when.origin, ROW),
                 requests: made,
                 secret: plan.seed as u32,
                 end: when.end,

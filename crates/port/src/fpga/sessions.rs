@@ -12,7 +12,7 @@ mod due;
 mod lines;
 
 pub use due::{Due, Gap, MOST_MODULUS, MOST_PIECES, Piece};
-pub use lines::{Figure, Figures, Report, Row, RowOutcome};
+pub use lines::{Figure, Figures, Report, Row, RowOutcome, Tally};
 
 use super::SIMULATION;
 use super::process::{self, Process, SESSIONS};
@@ -90,6 +90,8 @@ pub struct SessionLoad {
     pub status: (u16, u16),
     /// Bodies are summed; all of a request's must have the sum of its first.
     pub same: bool,
+    /// The tick in which the first interval starts, and the length of each.
+    pub rows: (u64, u32),
     pub requests: Vec<Request>,
     /// From which sequence numbers and random digits start.
     pub secret: u32,
@@ -264,6 +266,8 @@ fn arguments(load: &SessionLoad) -> Vec<String> {
         ("status_high", load.status.1.to_string()),
         ("sums", u8::from(load.same).to_string()),
         ("same", u8::from(load.same).to_string()),
+        ("row_first", load.rows.0.to_string()),
+        ("row_ticks", load.rows.1.to_string()),
         ("secret", load.secret.to_string()),
         ("cycles", load.end.to_string()),
     ];

@@ -1,5 +1,6 @@
 //! The lines that a simulation with sessions reports (hdl/session/sim/session.cpp).
 
+use std::fmt;
 use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -32,23 +33,25 @@ pub enum RowOutcome {
 }
 
 impl RowOutcome {
+    /// In the module's order, with its words.
+    const ALL: [(&str, Self); 13] = [
+        ("done", Self::Done),
+        ("missed", Self::Missed),
+        ("status", Self::Status),
+        ("length", Self::Length),
+        ("malformed", Self::Malformed),
+        ("hole", Self::Hole),
+        ("cut", Self::Cut),
+        ("timed_out", Self::TimedOut),
+        ("reset", Self::Reset),
+        ("refused", Self::Refused),
+        ("unreachable", Self::Unreachable),
+        ("aborted", Self::Aborted),
+        ("sum", Self::Sum),
+    ];
+
     fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "done" => Self::Done,
-            "missed" => Self::Missed,
-            "status" => Self::Status,
-            "length" => Self::Length,
-            "malformed" => Self::Malformed,
-            "hole" => Self::Hole,
-            "cut" => Self::Cut,
-            "timed_out" => Self::TimedOut,
-            "reset" => Self::Reset,
-            "refused" => Self::Refused,
-            "unreachable" => Self::Unreachable,
-            "aborted" => Self::Aborted,
-            "sum" => Self::Sum,
-            _ => return None,
-        })
+        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, outcome)| *outcome)
     }
 }
 
@@ -101,6 +104,35 @@ impl std::str::FromStr for Figures {
     }
 }
 
+/// What ended in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Departures by outcome, in its order.
+    pub outcomes: [u64; RowOutcome::ALL.len()],
+    /// Of those that were done: gross, net and first byte in ticks, as in the histograms, and bytes of bodies.
+    pub sums: [u64; 4],
+}
+
+impl Tally {
+    fn of(numbers: &[u64]) -> Option<Self> {
+        let (outcomes, sums) = numbers.split_at_checked(RowOutcome::ALL.len())?;
+        Some(Self { outcomes: outcomes.try_into().ok()?, sums: sums.try_into().ok()? })
+    }
+}
+
+/// Without outcomes that it has none of; done is always there.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [gross, net, first, bytes] = self.sums;
+        for (n, ((word, _), count)) in RowOutcome::ALL.iter().zip(self.outcomes).enumerate() {
+            if n == 0 || count > 0 {
+                write!(f, "{word} {count}, ")?;
+            }
+        }
+        write!(f, "gross {gross}, net {net}, first byte {first}, bytes {bytes}")
+    }
+}
+
 /// What the module's histograms are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Figure {
@@ -148,6 +180,8 @@ pub enum Report {
         session: u32,
         ticks: u32,
     },
+    /// What ended in the interval of that number, when it is over, and at the end.
+    Interval(u64, Tally),
     /// A request that left at that tick has no outcome. Of the end.
     Way(u64),
     /// So many times are in a bin of the module's histogram, of those that have any. Of the end.
@@ -177,6 +211,11 @@ impl Report {
                     words.next().and_then(|word| Figure::ALL.into_iter().find(|one| one.key() == word))?;
                 let mut small = || words.next()?.parse::<u32>().ok();
                 Self::Bin(figure, small()?.try_into().ok()?, small()?)
+            }
+            "row" => {
+                let interval = number()?;
+                let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
+                Self::Interval(interval, Tally::of(&numbers?)?)
             }
             "end" => Self::End(line.strip_prefix("end ")?.parse().ok()?),
             word => {

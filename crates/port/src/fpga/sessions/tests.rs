@@ -62,7 +62,11 @@ fn lines_become_reports_however_they_are_cut() {
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Now(12)));
     assert_eq!(lines.next(soon).expect("nothing yet"), None);
     other.write_all(b"00 620 7 81 70 4294967295 -\nconnected 4 99\nway 5 77\n").expect("room");
-    other.write_all(b"bin first_byte 40 3\nend results 9 opened 2\n").expect("room");
+    other
+        .write_all(
+            b"row 3 5 2 0 0 0 0 0 0 0 0 0 0 1 50 40 30 20\nbin first_byte 40 3\nend results 9 opened 2\n",
+        )
+        .expect("room");
     let row = Row {
         outcome: RowOutcome::Status,
         session: 3,
@@ -81,6 +85,8 @@ fn lines_become_reports_however_they_are_cut() {
     assert_eq!(lines.next(soon).expect("a row"), Some(Report::Row(row)));
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Connected { session: 4, ticks: 99 }));
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Way(77)));
+    let Some(Report::Interval(3, tally)) = lines.next(soon).expect("a row") else { panic!("no row") };
+    assert_eq!(tally.to_string(), "done 5, missed 2, sum 1, gross 50, net 40, first byte 30, bytes 20");
     assert_eq!(lines.next(soon).expect("a report"), Some(Report::Bin(Figure::FirstByte, 40, 3)));
     let Some(Report::End(figures)) = lines.next(soon).expect("an end") else { panic!("no end") };
     assert_eq!((figures.of("results"), figures.of("opened"), figures.of("bad")), (9, 2, 0));
