@@ -8,7 +8,8 @@
 # alone (scripts/again.py), and is named and counted for itself if that helps. Unchanged are parts of the
 # hardware's tests that have passed before with the same sources and tools (scripts/hdl_test.sh).
 #
-#   cargo builds          tests of the crates      system tests
+#   cargo builds          tests of the crates     system tests
+#                         (packet's and script's beside the others')
 #                         tests that only compute ┐ with the CPU time that nothing else wants;
 #   tools, module-sim ─►  tests of the hardware   ┘ they stand still while a test measures time
 set -u
@@ -19,13 +20,14 @@ log=$(mktemp)
 prepared=$(mktemp)
 hardware=$(mktemp)
 computed=$(mktemp)
+simulated=$(mktemp)
 status=$(mktemp)
 # What tests say that could not show what they are for: the words of a test that passes are not shown.
 TARE_SKIPPED=$(mktemp)
 export TARE_SKIPPED
 mark=
 beside=
-trap 'rm -f "$log" "$prepared" "$hardware" "$computed" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
+trap 'rm -f "$log" "$prepared" "$hardware" "$computed" "$simulated" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM HUP
 
 # What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as
@@ -50,8 +52,14 @@ beside=$!
         # These two take a minute and a half of CPU time, and look at no clock.
         scripts/beside.py "$target/release" cargo test --release -p tare-filter -p tare-stats --no-fail-fast >"$computed" 2>&1 </dev/null &
         computes=$!
-        RUST_TEST_THREADS=4 cargo test --release --workspace --exclude tare-system-tests --exclude tare-filter --exclude tare-stats --no-fail-fast
+        # What sweeps and scripts simulate wants CPUs, where the others' tests wait most of the time.
+        RUST_TEST_THREADS=2 cargo test --release -p tare-packet -p tare-script --no-fail-fast >"$simulated" 2>&1 </dev/null &
+        simulates=$!
+        RUST_TEST_THREADS=4 cargo test --release --workspace --exclude tare-system-tests --exclude tare-filter --exclude tare-stats --exclude tare-packet --exclude tare-script --no-fail-fast
         crates=$?
+        wait $simulates
+        crates=$((crates + $?))
+        cat "$simulated"
         # Each test waits in a thread for its turn (tests/src/lock.rs).
         RUST_TEST_THREADS=400 cargo test --release --package tare-system-tests --no-fail-fast
         crates=$((crates + $?))

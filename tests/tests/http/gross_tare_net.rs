@@ -277,7 +277,7 @@ fn gross_is_tare_and_net() {
 /// While a request is on its way out, a generator that does not write keeps the target waiting.
 #[test]
 fn an_upload_that_waits_for_the_generator_is_not_known_to_be_the_targets() {
-    let _alone = alone();
+    let _light = light();
     let folder = scratch();
     let body = folder.path().join("body");
     std::fs::write(&body, vec![b'x'; 64 << 20]).expect("a scratch file");

@@ -24,7 +24,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tare_system_tests::wire::{Wire, read_request};
-use tare_system_tests::{Target, alone, beside_others, binary, light, scratch};
+use tare_system_tests::{Target, beside_others, binary, light, scratch};
 use tempfile::TempDir;
 
 /// What a run printed and how it ended.
@@ -161,7 +161,7 @@ fn a_script_that_parses_http_load_goes_on_working() {
 /// http_load's interval was 1000 / N in whole milliseconds: 400 became 500, 600 became 1000 a second.
 #[test]
 fn rate_400_is_400_and_600_is_600_for_the_whole_run() {
-    let _guard = alone();
+    let _light = light();
     const SECONDS: u64 = 4;
     for rate in [400_u64, 600] {
         let target = Target::start("--size 100");
@@ -189,7 +189,7 @@ fn rate_400_is_400_and_600_is_600_for_the_whole_run() {
 /// http_load started one fetch too late once and never caught up; here each has a time of its own.
 #[test]
 fn a_target_that_stalls_is_caught_up_with() {
-    let _guard = light();
+    let _light = light();
     let target = Target::start("--stall 1s,500ms");
     let (_folder, urls) = file_of(&[target.url()]);
     let ran = http_load("-rate 200 -seconds 3", &urls).expect_a_run();
@@ -202,7 +202,7 @@ fn a_target_that_stalls_is_caught_up_with() {
 /// http_load's select() is undefined beyond FD_SETSIZE (1024) descriptors.
 #[test]
 fn fifteen_hundred_connections_at_once() {
-    let _guard = light();
+    let _light = light();
     let target = Target::start("--delay 2s --backlog 4096");
     let (_folder, urls) = file_of(&[target.url()]);
     let ran = http_load("-parallel 1500 -fetches 1500", &urls).expect_a_run();
@@ -228,7 +228,7 @@ fn the_handshake_is_in_connect() {
 /// all.
 #[test]
 fn a_slow_handshake_makes_nobody_else_wait() {
-    let _guard = light();
+    let _light = light();
     let target = Target::start("--slow-handshake 500ms --slow-share 25%");
     let (_folder, urls) = file_of(&[target.url()]);
     let ran = http_load("-rate 50 -seconds 3", &urls).expect_a_run();
@@ -501,7 +501,7 @@ fn an_interrupt_still_prints_the_figures() {
 
 #[test]
 fn a_run_of_n_seconds_takes_n_seconds() {
-    let _guard = light();
+    let _light = light();
     let target = Target::start("--delay 30s");
     let (_folder, urls) = file_of(&[target.url()]);
     // Nothing is ever answered; what is on its way at the end is cut off at once.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::time::Duration;
-use tare_system_tests::{Run, Tare, Target, alone, patiently};
+use tare_system_tests::{Run, Tare, Target, alone, light, patiently};
 
 /// The run, and the most anonymous memory that it had, KiB; from /proc, every 20 ms. Pages of the program's
 /// file do not count: other processes share them, and how many there are depends on the kernel and the build.
@@ -19,7 +19,7 @@ fn watched(tare: Tare) -> (Run, u64) {
 
 #[test]
 fn memory_does_not_grow_with_the_length_of_the_run() {
-    let _alone = alone();
+    let _light = light();
     // 64 connections at 5 ms each: up to 12 800/s, over 100 000 requests in 12 s. Twenty bytes kept for each
     // would show. Histograms grow once by what a larger time needs, and a longer run meets larger ones: gross,
     // net, tare and unread.

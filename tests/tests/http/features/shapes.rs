@@ -3,7 +3,7 @@
 
 use super::write;
 use std::time::Duration;
-use tare_system_tests::{Recorder, Run, Tare, Target, alone, beside_others, patiently, scratch};
+use tare_system_tests::{Recorder, Run, Tare, Target, beside_others, light, patiently, scratch};
 
 fn offered(flags: &str) -> u64 {
     let target = Target::start("");
@@ -57,7 +57,7 @@ fn poisson_gaps_are_random_with_the_mean_that_was_asked_for() {
 
 #[test]
 fn gaps_are_spread_as_the_shape_says() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         // Range of the middle half of the gaps, in mean gaps g; a pause of this machine moves only a few.
         // Even: 0. Exponential: ln 3 = 1.10. Jitter of ± 50 %: each time moves evenly by up to half a gap,
@@ -76,7 +76,7 @@ fn gaps_are_spread_as_the_shape_says() {
 
 #[test]
 fn recorded_times_are_taken_as_they_are() {
-    let _alone = alone();
+    let _light = light();
     let folder = scratch();
     let times = write(&folder, "times", "# five\n0\n0.1\n0.1\n250ms\n0.6\n");
     patiently(3, || {
@@ -90,7 +90,7 @@ fn recorded_times_are_taken_as_they_are() {
 
 #[test]
 fn bursts_come_together() {
-    let _alone = alone();
+    let _light = light();
     patiently(3, || {
         let arrivals = arrivals("--burst 20:200ms -z 600ms");
         assert_eq!(arrivals.len(), 60);

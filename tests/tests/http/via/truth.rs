@@ -137,7 +137,7 @@ fn requests_that_wait_for_an_acknowledgment_of_those_before_them_are_in_doubt() 
 /// that may send no more without an acknowledgment waits for it, although no request is late.
 #[test]
 fn a_target_that_waits_for_late_acknowledgments_is_in_doubt() {
-    let _alone = alone();
+    let _light = light();
     let ground = Ground::new();
     let target = ground.target_ahead("--size 50MB --no-truth");
     for path in ["fast", "general"] {
