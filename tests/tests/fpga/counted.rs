@@ -184,8 +184,8 @@ fn rows_in_the_module_are_those_of_single_results() {
         "sessions=100 each=1 closes=1 departures=600 whole=3000 drops=7 micro=1 patience=5000 delay=777";
     assert!(rows(each, 9_000, 50_000) > 30);
     assert!(rows("sessions=16 departures=900 answer_bytes=5000 sums=1 same=1 alters=3", 8_192, 99_999) > 10);
-    // In each tick, more are missed than can be told at once. None is lost, but those that are told too late count
-    // in another row.
+    // In each tick, more are missed than can be told at once. None is lost, but those that are told too late
+    // count in another row.
     let load = Load::run("sessions=4 open_gap=500 whole=1 first=20000 departures=4000 row_ticks=700");
     let rows_ = load.told["rows"].as_array().expect("rows");
     let missed: u64 = rows_.iter().map(|row| row[2].as_u64().expect("a count")).sum();

@@ -36,8 +36,8 @@ impl Intervals {
         }
     }
 
-    /// Where the module's rows are others than its results make. If some were `late`, their rows were closed, and
-    /// they are in another; nothing is lost all the same.
+    /// Where the module's rows are others than its results make. If some were `late`, their rows were closed,
+    /// and they are in another; nothing is lost all the same.
     pub fn contradiction(&self, module: &Self, late: u64) -> Option<String> {
         const FAULT: &str = "a fault of the module";
         if late > 0 {
