@@ -159,7 +159,7 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
     let (what, advice) = if is_most(totals.counters.throttled) {
         let advice = "--throttle leaves them unread, and may keep the target from sending; leave it out to measure net";
         ("responses lay unread in this machine for up to that long", advice.to_owned())
-    } else if is_most(totals.counters.expecting) {
+    } else if is_most(totals.counters.expecting) || waits_behind_bodies(totals) > 0.5 {
         let what = "no 100 (Continue) came, and the target may have waited for the body for that long";
         (what, "leave out --expect-continue to measure net".to_owned())
     } else if is_most(totals.counters.held) {
