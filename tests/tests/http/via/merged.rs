@@ -40,7 +40,8 @@ fn a_response_of_more_bytes_than_there_are_numbers_is_whole() {
     offload(&ground);
     let target = ground.target(&format!("--size {SIZE} --no-truth"));
     for path in ["general", "fast"] {
-        let load = format!("--via-path {path} --parallel 1 --requests 1 --timeout 50s {}", target.url());
+        let load =
+            format!("--via-path {path} --parallel 1 --requests 1 --timeout 50s --grace 50s {}", target.url());
         let run = ground.by("packet", &load).run();
         assert_eq!((run.outcome("200"), run.total("body_in")), (1, SIZE), "{path}: {run}");
         assert_eq!((run.int("tcp.opened"), run.int("tcp.resets_in")), (1, 0), "{path}: {run}");
