@@ -312,7 +312,9 @@ fn damaged_frames_of_another_run_stand_for_none_that_is_missing() {
         let signature = Signature { stream: 0, seq, due_unix_ns: sent, sent_unix_ns: sent };
         signature.write((&mut bytes[42..60]).try_into().unwrap());
         bytes[40..42].fill(0);
-        damaged.map(|at| bytes[at] ^= 0x55);
+        if let Some(at) = damaged {
+            bytes[at] ^= 0x55;
+        }
         let (data, stamp) = (&bytes[..], Stamp(at));
         signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
     };
