@@ -145,9 +145,9 @@ impl Reader {
     }
 
     /// Whether a payload was a signature like the last one: the time fits, or the number and all of the time
-    /// but one byte. (A number alone is not enough: padding has those of the first frames.) Where a checksum of the
-    /// frame is wrong, any time will do but zeros, which padding has. Of 2²¹ payloads of others not one passes.
-    /// Where numbers tell, a time that fits is not enough: the number has to, but for one byte.
+    /// but one byte. (A number alone is not enough: padding has those of the first frames.) Where a checksum of
+    /// the frame is wrong, any time will do but zeros, which padding has. Of 2²¹ payloads of others not one
+    /// passes. Where numbers tell, a time that fits is not enough: the number has to, but for one byte.
     fn resembles(&self, payload: &[u8], last: &Signature, is_damaged: bool) -> bool {
         let Some(bytes) = payload.first_chunk::<{ signature::LENGTH }>() else { return false };
         let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_be_bytes(*word));
