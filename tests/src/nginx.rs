@@ -169,6 +169,24 @@ http {{
     )
 }
 
+/// A port that nobody listens on, and nobody can take while this is held.
+pub struct ClosedPort(std::os::fd::OwnedFd);
+
+impl ClosedPort {
+    /// Of 127.0.0.1.
+    pub fn take() -> Self {
+        use rustix::net::{AddressFamily, SocketType, bind, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        bind(&socket, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        Self(socket)
+    }
+
+    pub fn port(&self) -> u16 {
+        let name = rustix::net::getsockname(&self.0).expect("a bound socket has an address");
+        std::net::SocketAddr::try_from(name).expect("an address of IPv4").port()
+    }
+}
+
 /// A port that nobody listens on now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");

@@ -2,7 +2,7 @@
 
 use super::servers::{Mute, Otlp, Prometheus};
 use std::time::Duration;
-use tare_system_tests::nginx::free_port;
+use tare_system_tests::nginx::ClosedPort;
 use tare_system_tests::{Run, Tare, Target, beside_others, scratch};
 
 /// Every kind that speaks to a server, at that port.
@@ -50,7 +50,8 @@ fn check_lost(run: &Run, expected: &str) {
 #[test]
 fn down() {
     let _shared = beside_others();
-    let run = run(&each(free_port()));
+    let closed = ClosedPort::take();
+    let run = run(&each(closed.port()));
     check_lost(&run, "nobody listens there: is it up?");
     // 2 s of load, 5 s of patience for those who may come back, and some for a busy machine.
     assert!(run.took < Duration::from_secs(14), "{run}");
