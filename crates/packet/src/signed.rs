@@ -29,7 +29,7 @@ pub use mark::{Damage, Mark, Reader};
 
 use incidents::{Incident, Incidents, What};
 use measure::packets::{ReceivedReport, StreamRow};
-use mixed::DueTimes;
+use mixed::SentTimes;
 use port::{Frame, Stamp};
 use std::sync::Arc;
 use times::Times;
@@ -99,7 +99,7 @@ pub struct Signed {
     /// Numbers from the past in a row, and the latest due time of all.
     old_in_a_row: u32,
     latest_due: u64,
-    due_times: DueTimes,
+    sent_times: SentTimes,
     times: Times,
     incidents: Incidents,
 }
@@ -130,7 +130,7 @@ impl Signed {
         Self {
             reader: Reader::new(settings.trusting).with_numbers(settings.base.is_some()),
             window: Window::new(span, settings.from),
-            due_times: DueTimes::new(span),
+            sent_times: SentTimes::new(span),
             settings,
             counts: Counts::default(),
             streams: Box::new([StreamCounts::default(); STREAMS]),
@@ -213,7 +213,7 @@ impl Signed {
         let place = match self.unwrapped(signature.seq) {
             Some(number) => {
                 let place = self.place(number, queue);
-                self.due_times.note(place, number, signature);
+                self.sent_times.note(place, number, signature);
                 if let Some(damage) = damage {
                     self.damaged(Some(stream), number, damage.words());
                 }
@@ -323,7 +323,7 @@ impl Signed {
         self.latest_due = signature.due_unix_ns;
         self.settings.from = None;
         self.window = Window::new(self.window.span(), None);
-        self.due_times = DueTimes::new(self.window.span());
+        self.sent_times = SentTimes::new(self.window.span());
         self.highest.fill(0);
         self.highest[queue] = signature.seq;
         let number = signature.seq - u64::from(RESTART - 1).min(signature.seq);
@@ -391,7 +391,7 @@ impl Signed {
             reordered: counts.reordered,
             corrupted: counts.corrupted,
             too_old: counts.too_old,
-            mixed: self.due_times.mixed(),
+            mixed: self.sent_times.mixed(),
             one_way_ns: self.times.spread(),
             incidents,
             streams: self.stream_rows(),

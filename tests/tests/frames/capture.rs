@@ -132,6 +132,46 @@ fn a_capture_equals_the_one_that_tcpdump_takes_at_the_same_time() {
     assert_eq!((run.int("packets.received.signed"), run.int("packets.received.lost")), (20_000, 0));
 }
 
+/// Frames of several queues, as fast as they go, or due by their predecessors: no time grows with the numbers.
+#[test]
+fn one_run_of_several_queues_is_one_run() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    for rate in ["--rate max", "--rate 5k --relative"] {
+        let capture = capturing(&bed, "");
+        send(&bed, &format!("-n 5000 --queues 2 --sign {rate}"));
+        let run = ended(capture);
+        assert!(run.int("packets.received.signed") > 4_000, "{rate}: {run}");
+        assert!(run.criterion("receiver.mixed").holds, "{rate}: {run}");
+    }
+}
+
+/// Both count from 0, so each fills the other's gaps. What is advised helps.
+#[test]
+fn two_runs_in_one_capture_are_in_doubt_and_each_alone_is_not() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    for (filter, mixed) in [("", true), ("udp dst port 9", false)] {
+        let capture = capturing(&bed, filter);
+        let other = format!("send packet:gen0 -m {SINK} -n 500 --rate 1k --sign --dport 7");
+        let other = Tare::packets(&other).inside(bed.generator()).start();
+        let lossy =
+            format!("send fault,drop=20%,seed=3:packet:gen0 -m {SINK} -n 500 --rate 1k --sign --dport 9");
+        Tare::packets(&lossy).inside(bed.generator()).start().finish_unchecked();
+        other.finish_unchecked();
+        let run = ended(capture);
+        let criterion = run.criterion("receiver.mixed");
+        assert_eq!(criterion.holds, !mixed, "{run}");
+        assert!(mixed == criterion.advice.contains("udp dst port 9"), "{criterion:?}");
+        if !mixed {
+            // But for those that were lost at the end.
+            let seen = run.int("packets.received.signed") + run.int("packets.received.lost");
+            assert!((490..=500).contains(&seen) && run.int("packets.received.lost") > 50, "{run}");
+            assert_eq!(run.int("packets.received.duplicated"), 0, "{run}");
+        }
+    }
+}
+
 #[test]
 fn tcpdump_reads_what_is_written_and_the_snap_length_holds() {
     let _beside = beside_others();

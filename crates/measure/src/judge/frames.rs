@@ -254,8 +254,9 @@ fn outstanding(frames: &FrameConditions) -> Criterion {
 fn mixed(frames: &FrameConditions) -> Criterion {
     Criterion::new(CriterionId::ReceiverMixed, frames.mixed as f64, 0.0).advise(|| {
         format!(
-            "{} frames have numbers that others had at another time: more than one run was received, so what \
-             is lost or came twice is not known; receive each run alone (--filter, or a capture for each)",
+            "at least {} frames have numbers of others that were sent at another time: more than one run was \
+             received, so what is lost or came twice is not known; receive each run alone: by a filter \
+             ('udp dst port 9'), or in a capture of its own",
             frames.mixed
         )
     })
