@@ -198,8 +198,8 @@ pub struct ConnectionArgs {
     /// Close a connection after N requests
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub requests_per_connection: Option<String>,
-    /// How a connection ends: fin or rst by tare, or server: by the target, which is waited for for as long as
-    /// --timeout says (needs --no-keep-alive) [default: fin]
+    /// How a connection ends: tare closes it (fin) or resets it (rst), or the target closes it (server; at most
+    /// 1 s and half of --timeout after the response; needs --no-keep-alive) [default: fin]
     #[arg(long, value_name = "HOW")]
     pub close: Option<String>,
     /// Requests in flight at once on one connection [default: 1]

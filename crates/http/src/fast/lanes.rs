@@ -192,11 +192,6 @@ impl Lanes {
         None
     }
 
-    /// How many lanes wait for that.
-    pub fn spent(&self) -> usize {
-        self.all.iter().filter(|lane| lane.is_spent()).count()
-    }
-
     /// A lane without a flight takes no further one.
     pub fn close(&mut self, at: u32) {
         self.unlist(at);

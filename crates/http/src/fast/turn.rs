@@ -406,9 +406,6 @@ impl<R: Record> Fast<R> {
         desk.accounts.counters.ramped = desk.limit.ramped();
         let accounts = &mut desk.accounts;
         desk.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
-        if halt == Halt::No {
-            desk.accounts.notes.unclosed += desk.lanes.spent() as u64;
-        }
         for flight in desk.lanes.in_flight() {
             let left: Vec<Exchange> = desk.lanes.flight(flight).http1.abandon().collect();
             left.iter().for_each(|exchange| desk.accounts.event(&exchange.event(Outcome::CutOff, now)));

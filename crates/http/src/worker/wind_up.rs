@@ -25,7 +25,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
         for slot in open {
             let Some(mut place) = self.slots.remove(slot) else { continue };
-            self.accounts.notes.unclosed += u64::from(place.awaits_close && halt == Halt::No);
             for exchange in place.connection.abandon() {
                 self.accounts.event(&exchange.event(Outcome::CutOff, now));
             }
