@@ -84,7 +84,7 @@ fn notes(account: &Account) -> Vec<String> {
         .collect();
     if !made.is_empty() {
         notes.push(format!(
-            "the port itself {} frames, as fault: was asked to; what that took is part of net",
+            "of this run's frames, fault: {}, as it was asked to; net includes what that took",
             made.join(", ")
         ));
     }
@@ -142,6 +142,7 @@ mod tests {
         account.figures.retransmitted = 12;
         account.station.merged = 2;
         account.place.host_forwards = true;
+        (account.port.faults.delayed, account.port.faults.corrupted) = (20, 1);
         let mut result = RunResult::default();
         tell(&account, &mut result);
         let tcp = result.tcp.expect("it was told");
@@ -150,5 +151,7 @@ mod tests {
         assert_eq!(result.via.expect("it was told").mac, "02:74:c6:12:00:0a");
         assert!(result.notes.iter().any(|note| note.contains("ip_forward")), "{:?}", result.notes);
         assert!(result.notes.iter().any(|note| note.starts_with("2 received frames")), "{:?}", result.notes);
+        let faults = "of this run's frames, fault: delayed 20, damaged 1, as it was asked to";
+        assert!(result.notes.iter().any(|note| note.starts_with(faults)), "{:?}", result.notes);
     }
 }
