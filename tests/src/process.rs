@@ -106,7 +106,7 @@ fn status_kib(pid: u32, key: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// Looks every few milliseconds; fails the test after 10 s.
+/// Looks every few milliseconds; fails the test after 40 s.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::time::Duration;
+use tare_system_tests::process::wait_until;
 use tare_system_tests::{Run, Tare, Target, beside_others, light, need, patiently, scratch};
 
 /// What a group printed with `--json`.
@@ -107,6 +108,22 @@ fn ctrl_c_ends_the_present_trial_and_tells_what_is_there() {
     let invalid = side["trials"][0]["verdict"] == "INVALID";
     assert_eq!(side["cut_short"], if invalid { 0 } else { 1 }, "{side}");
     assert_eq!(side["figures"].as_array().unwrap().len(), 0, "what was cut short is in no figure: {side}");
+}
+
+#[test]
+fn a_trial_ends_where_nobody_is_left_to_end_it() {
+    let _guard = beside_others();
+    let target = Target::start("--delay 1ms");
+    let words = format!("http {} --rate 100 --duration 60s --trials 3 --no-save", target.url());
+    let mut running = Tare::new(&words).start();
+    let pid = running.process.pid();
+    let children = || std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    wait_until("a trial runs", || !children().trim().is_empty());
+    let trial = format!("/proc/{}/stat", children().trim());
+    running.process.kill();
+    // Who has ended may wait to be noticed.
+    let is_over = || !std::fs::read_to_string(&trial).is_ok_and(|stat| !stat.contains(") Z "));
+    wait_until("it ends", is_over);
 }
 
 #[test]
