@@ -1,15 +1,15 @@
 // Reads the responses of all sessions, and gives each departure its outcome, exactly one.
 //
-// What is told is taken in order, one thing after another: a record for each session has the times of its request and what
-// its response consisted of so far. Text is read from the ring a byte each cycle, but bytes of a body are only counted, all
-// at once, unless they are summed. So reading is never slower than the wire. The place in the ring is free when its text is
-// read.
+// What is told is taken in order, one thing after another: a record for each session has the times of its
+// request and what its response consisted of so far. Text is read from the ring a byte each cycle, but bytes
+// of a body are only counted, all at once, unless they are summed. So reading is never slower than the wire.
+// The place in the ring is free when its text is read.
 //
-// Text that came ahead of a hole is not kept. When the hole is filled it is counted as a part of the body; if that is
-// not what it was, or if bodies are summed, the outcome is a hole.
+// Text that came ahead of a hole is not kept. When the hole is filled it is counted as a part of the body; if
+// that is not what it was, or if bodies are summed, the outcome is a hole.
 //
-// The sum is CRC-32 (that of Ethernet and of zip), a byte a cycle. It sees bytes that changed places, which a sum of
-// ones' complement does not, and every language can compute it.
+// The sum is CRC-32 (that of Ethernet and of zip), a byte a cycle. It sees bytes that changed places, which a
+// sum of ones' complement does not, and every language can compute it.
 module session_response
   import tare_pkg::*;
   import session_pkg::*;

@@ -1,21 +1,21 @@
-// Rows of a load: how many departures ended in each interval, by outcome, and sums over those that were done. So a
-// host that cannot read each result has the course of the load, if it reads each row in time.
+// Rows of a load: how many departures ended in each interval, by outcome, and sums over those that were done.
+// So a host that cannot read each result has the course of the load, if it reads each row in time.
 //
-// Row r has the departures that ended (due + done, as in the result) from row_first + r * row_ticks on, and before
-// the next one's start. The row under way and the one before it are open, as a result may come a while after the
-// end of its departure; one whose row is closed goes into the latter and is reported as late. A host reads a row
-// when the one after the next is under way, and has Rows - 3 intervals for it.
+// Row r has the departures that ended (due + done, as in the result) from row_first + r * row_ticks on, and
+// before the next one's start. The row under way and the one before it are open, as a result may come a while
+// after the end of its departure; one whose row is closed goes into the latter and is reported as late. A
+// host reads a row when the one after the next is under way, and has Rows - 3 intervals for it.
 //
 //   word  0 … 15   departures with that outcome
 //        16        ticks from due to the last byte, of all that were done
 //        17        from the first byte of the request on
-//        18        from there (with a connection for each, from when it was there) to the first byte of the response
+//        18        from there (with a connection for each, from when it was there) to the response's first byte
 //        19        bytes of all bodies of what was done
 //
 // All words are in one memory, each beside the number of its row, so that none has to be cleared: a word of
-// another row is 0. A word is read, added to and written, and one may begin every cycle. A result's count goes at
-// once, so departures may be missed in every tick. Its sums take the next free cycles; the next response's result is
-// at least six cycles behind, in which nothing is missed.
+// another row is 0. A word is read, added to and written, and one may begin every cycle. A result's count
+// goes at once, so departures may be missed in every tick. Its sums take the next free cycles; the next
+// response's result is at least six cycles behind, in which nothing is missed.
 //
 // Rules (formal/session_rows_rules.sv):
 //   1 a word of a row has what the results of that row add up to;
@@ -126,7 +126,8 @@ module session_rows
     if (!rst_ni) left_q <= '0;
   end
 
-  // Read, and in the next cycle written: the memory does not yet have what is written in the cycle of the reading.
+  // Read, and in the next cycle written: the memory does not yet have what is written in the cycle of the
+  // reading.
   (* no_rw_check *)
   word_t memory[32*Rows];
   addition_t at_q;

@@ -1,5 +1,6 @@
-// Rules of session_rows. The solver chooses a row and a word; the results that belong there are added up here, by
-// where rows start: row_first + r * row_ticks, as written. Numbers are small: rows of 1 to 7 ticks, times of up to 31.
+// Rules of session_rows. The solver chooses a row and a word; the results that belong there are added up
+// here, by where rows start: row_first + r * row_ticks, as written. Numbers are small: rows of 1 to 7 ticks,
+// times of up to 31.
 //
 //   1 the word is what these results add up to, until the row's place is needed for another;
 //   2 a result is reported as late if it ended before the row that precedes the one under way, and counts in

@@ -5,18 +5,19 @@
 // (--micro), so that its time-outs are in proportion to those of a real server while the simulation is slower
 // than the server's clock.
 //
-// At the end a line of JSON has what happened; --results FILE has a line for each departure: outcome, session, status,
-// due, then ticks after that: sent, connected, first byte, done; bytes of the body; then those of the request and of the
-// whole response, by what passed on the wire; then, of a complete response with --sums 1, the module's sum of the body, and
-// that of the bytes which passed (- for none).
+// At the end a line of JSON has what happened; --results FILE has a line for each departure: outcome,
+// session, status, due, then ticks after that: sent, connected, first byte, done; bytes of the body; then
+// those of the request and of the whole response, by what passed on the wire; then, of a complete response
+// with --sums 1, the module's sum of the body, and that of the bytes which passed (- for none).
 //
 // With --host_fd the lines go to a socket, too, and beside them
 //
 //   now TICK                 that time has come
 //   connected SESSION TICKS  from a SYN to its answer; with --each 1 the departures have that
 //   bin NAME BIN COUNT       at the end: of the module's histogram of that name, unless the count is 0
-//   row N COUNT... SUM...    of the n-th interval, when the module has closed it, and at the end: departures by outcome; of
-//                            those that were done, the sums of gross, net, first byte and bytes of bodies
+//   row N COUNT... SUM...    of the n-th interval, when the module has closed it, and at the end: departures by
+//                            outcome; of those that were done, the sums of gross, net, first byte and bytes of
+//                            bodies
 //   way SESSION TICK         at the end: a request that left at TICK has no outcome
 //   end NAME VALUE...        the last line; without it, this process did not end by itself
 //
