@@ -25,7 +25,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
         }
-        self.count_surplus(slot);
         self.finished = finished;
         let Some(place) = self.slots.get(slot) else { return };
         let in_flight = place.connection.in_flight();
@@ -38,6 +37,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 if is_whole && self.awaits_close(slot, now) {
                     return;
                 }
+                self.count_surplus(slot);
                 self.close(slot, self.resets());
                 self.limit.could_close(since, doubt);
                 return;
