@@ -9,7 +9,7 @@ use super::helpers;
 use super::look::numbers;
 use crate::procfs;
 use os::tcp_sockets::{self, TcpSocket};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ pub(super) struct Tables {
     proc: PathBuf,
     /// Read when they are first asked for.
     found: Option<Vec<Namespace>>,
+    for_frames: Option<HashSet<u64>>,
 }
 
 /// A network namespace.
@@ -36,16 +37,29 @@ pub(super) struct Namespace {
 impl Tables {
     /// Of a machine with its processes in `proc`.
     pub fn new(proc: &Path) -> Self {
-        Self { proc: proc.to_owned(), found: None }
+        Self { proc: proc.to_owned(), found: None, for_frames: None }
     }
 
     /// Forgets what was read.
     pub fn clear(&mut self) {
-        self.found = None;
+        (self.found, self.for_frames) = (None, None);
+    }
+
+    /// Inodes of sockets for frames (`AF_PACKET`) in all namespaces that a process is in.
+    pub fn packet_sockets(&mut self) -> &HashSet<u64> {
+        if self.for_frames.is_none() {
+            let processes = self.namespaces().iter().filter_map(|namespace| namespace.process.as_ref());
+            let text = |process: &PathBuf| std::fs::read_to_string(process.join("net/packet")).ok();
+            let all = processes
+                .filter_map(text)
+                .flat_map(|table| procfs::packet_sockets(&table).collect::<Vec<_>>());
+            self.for_frames = Some(all.collect());
+        }
+        self.for_frames.get_or_insert_default()
     }
 
     pub fn namespaces(&mut self) -> &[Namespace] {
-        let Self { proc, found } = self;
+        let Self { proc, found, .. } = self;
         found.get_or_insert_with(|| {
             let own = std::fs::read_link(proc.join("self/ns/net")).ok();
             let mut all = HashMap::new();

@@ -127,7 +127,7 @@ impl Targets {
             return Role::Target;
         }
         // What it is connected to, or has started, is another matter.
-        if self.is_beyond_a_link() && carries_frames(&process) { Role::Target } else { Role::Other }
+        if self.is_beyond_a_link() && self.carries_frames(&process) { Role::Target } else { Role::Other }
     }
 
     /// Whether connections leave this network namespace, so that somebody may carry their frames.
@@ -188,18 +188,23 @@ impl Targets {
             found
         })
     }
-}
 
-/// Whether a process has a TUN or TAP device, or a socket for frames.
-fn carries_frames(process: &Path) -> bool {
-    const DEVICES: [&str; 3] = ["/dev/net/tun", "/dev/vhost-net", "/dev/tap"];
-    let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    if links.any(|link| link.to_str().is_some_and(|link| DEVICES.iter().any(|start| link.starts_with(start))))
-    {
-        return true;
+    /// Whether a process has a TUN or TAP device, or a socket for frames: `AF_PACKET`'s are listed, and those of
+    /// `AF_XDP` have rings that are mapped into memory, as no other socket has.
+    fn carries_frames(&mut self, process: &Path) -> bool {
+        const DEVICES: [&str; 3] = ["/dev/net/tun", "/dev/vhost-net", "/dev/tap"];
+        let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        let links: Vec<_> = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+        let starts =
+            |start: &str| links.iter().any(|link| link.to_str().is_some_and(|is| is.starts_with(start)));
+        if DEVICES.iter().any(|device| starts(device)) {
+            return true;
+        }
+        if !starts("socket:") {
+            return false;
+        }
+        let listed = self.tables.packet_sockets();
+        helpers::sockets(process).any(|inode| listed.contains(&inode))
+            || std::fs::read_to_string(process.join("maps")).is_ok_and(|maps| maps.contains(" socket:["))
     }
-    let table = std::fs::read_to_string(process.join("net/packet")).unwrap_or_default();
-    let all: HashSet<u64> = procfs::packet_sockets(&table).collect();
-    !all.is_empty() && helpers::sockets(process).any(|inode| all.contains(&inode))
 }

@@ -1,6 +1,7 @@
 //! What is seen of threads that wait, in a /proc of files.
 
 use super::*;
+use std::os::unix::fs::symlink;
 
 const MS: u64 = 1_000_000;
 
@@ -39,7 +40,7 @@ fn listen(root: &Path, pid: u32) {
     std::fs::create_dir_all(process.join("fd")).unwrap();
     let line = "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77 1 0";
     std::fs::write(process.join("net/tcp"), format!("sl local_address\n   {line}\n")).unwrap();
-    std::os::unix::fs::symlink("socket:[77]", process.join("fd/3")).unwrap();
+    symlink("socket:[77]", process.join("fd/3")).unwrap();
 }
 
 fn to(ports: &[u16]) -> Peers {
@@ -428,7 +429,7 @@ fn a_target_with_sockets_of_another_namespace_than_its_own_is_found() {
     std::fs::rename(process(7).join("net/tcp"), process(8).join("net/tcp")).unwrap();
     for pid in [7, 8] {
         std::fs::create_dir_all(process(pid).join("ns")).unwrap();
-        std::os::unix::fs::symlink(format!("net:[{pid}]"), process(pid).join("ns/net")).unwrap();
+        symlink(format!("net:[{pid}]"), process(pid).join("ns/net")).unwrap();
     }
     let mut look = Look::new(root.path(), &to(&[8_080]));
     look.look();
@@ -440,16 +441,26 @@ fn a_target_with_sockets_of_another_namespace_than_its_own_is_found() {
 #[test]
 fn who_carries_frames_may_carry_the_targets_where_it_is_beyond_a_link() {
     for (address, is_target) in [("198.18.0.2:80", true), ("127.0.0.1:80", false)] {
-        for by_device in [true, false] {
+        for by in ["device", "socket", "socket of another namespace", "mapped socket"] {
             let root = tempfile::tempdir().unwrap();
             let put = |ran, waited| put(root.path(), &[(7, 7, "vpn", 1, 0, 0, ran, waited)]);
             put(100, 0);
-            let process = root.path().join("proc/7");
-            let link = if by_device { "/dev/net/tun" } else { "socket:[34567]" };
-            std::os::unix::fs::symlink(link, process.join("fd/4")).unwrap();
-            std::fs::create_dir_all(process.join("net")).unwrap();
-            let table = "sk RefCnt Type Proto Iface R Rmem User Inode\n0 3 3 0003 2 1 0 0 34567\n";
-            std::fs::write(process.join("net/packet"), table).unwrap();
+            let process = |pid: u32| root.path().join(format!("proc/{pid}"));
+            let link = if by == "device" { "/dev/net/tun" } else { "socket:[34567]" };
+            symlink(link, process(7).join("fd/4")).unwrap();
+            if by == "mapped socket" {
+                let maps = "7f5c1a000000-7f5c1a200000 rw-s 100000000 00:08 34567   socket:[34567]\n";
+                std::fs::write(process(7).join("maps"), maps).unwrap();
+            }
+            if by.starts_with("socket") {
+                let holder = process(if by == "socket" { 7 } else { 8 });
+                std::fs::create_dir_all(holder.join("net")).unwrap();
+                std::fs::create_dir_all(holder.join("fd")).unwrap();
+                std::fs::create_dir_all(holder.join("ns")).unwrap();
+                symlink("net:[2]", holder.join("ns/net")).unwrap();
+                let table = "sk RefCnt Type Proto Iface R Rmem User Inode\n0 3 3 0003 2 1 0 0 34567\n";
+                std::fs::write(holder.join("net/packet"), table).unwrap();
+            }
             let peers = Peers::default();
             peers.add([address.parse().unwrap()]);
             let mut look = Look::new(root.path(), &peers);
@@ -459,7 +470,7 @@ fn who_carries_frames_may_carry_the_targets_where_it_is_beyond_a_link() {
             let found = looks(&mut look);
             let waited = (found[0].target_ns, found[0].others_ns);
             // Loopback: the target is on this host, and nobody else can be it.
-            assert_eq!(waited, if is_target { (60 * MS, 0) } else { (0, 60 * MS) }, "{address}");
+            assert_eq!(waited, if is_target { (60 * MS, 0) } else { (0, 60 * MS) }, "{address}, {by}");
         }
     }
 }
