@@ -240,8 +240,8 @@ pub struct ReceivedReport {
     pub corrupted: u64,
     /// So old when they came that they had been counted as lost, or had been there already.
     pub too_old: u64,
-    /// Came again and were sent at another time than before, as far as that is looked at: two runs were
-    /// received as one, and what is lost or came twice is not known.
+    /// Came again and were sent at another time than before, or were due later than others that are far ahead:
+    /// two runs were received as one, and what is lost or came twice is not known. A lower bound.
     #[serde(skip_serializing_if = "is_zero")]
     pub mixed: u64,
     /// received − sent, in ns; both stamped by this machine's clock. Neither the sender's lateness nor the

@@ -96,10 +96,13 @@ pub struct Signed {
     /// There, too: the highest number so far, and when its frame was sent.
     latest: Option<(u64, u64)>,
     foreign: u64,
-    /// Numbers from the past in a row, and the latest due time of all.
+    /// Numbers from the past in a row, of frames that were due later than all before, and the latest due time.
     old_in_a_row: u32,
     latest_due: u64,
     sent_times: SentTimes,
+    /// Numbers from the past that no sender that began anew explains: they came between others. Two runs are
+    /// received, of which one is far ahead.
+    mixed: u64,
     times: Times,
     incidents: Incidents,
 }
@@ -131,6 +134,7 @@ impl Signed {
             reader: Reader::new(settings.trusting).with_numbers(settings.base.is_some()),
             window: Window::new(span, settings.from),
             sent_times: SentTimes::new(span),
+            mixed: 0,
             settings,
             counts: Counts::default(),
             streams: Box::new([StreamCounts::default(); STREAMS]),
@@ -228,7 +232,7 @@ impl Signed {
         match place {
             Place::TooOld => self.too_old(signature, queue),
             _ => {
-                self.old_in_a_row = 0;
+                self.mixed += u64::from(std::mem::take(&mut self.old_in_a_row));
                 self.latest_due = self.latest_due.max(signature.due_unix_ns);
             }
         }
@@ -308,7 +312,10 @@ impl Signed {
     #[cold]
     fn too_old(&mut self, signature: &Signature, queue: usize) {
         let is_later = signature.due_unix_ns > self.latest_due;
-        self.old_in_a_row = if is_later { self.old_in_a_row + 1 } else { 0 };
+        match is_later {
+            true => self.old_in_a_row += 1,
+            false => self.mixed += u64::from(std::mem::take(&mut self.old_in_a_row)),
+        }
         let stream = Some(signature.stream);
         if self.old_in_a_row < RESTART {
             self.counts.too_old += 1;
@@ -323,6 +330,7 @@ impl Signed {
         self.latest_due = signature.due_unix_ns;
         self.settings.from = None;
         self.window = Window::new(self.window.span(), None);
+        self.mixed += self.sent_times.mixed();
         self.sent_times = SentTimes::new(self.window.span());
         self.highest.fill(0);
         self.highest[queue] = signature.seq;
@@ -391,7 +399,7 @@ impl Signed {
             reordered: counts.reordered,
             corrupted: counts.corrupted,
             too_old: counts.too_old,
-            mixed: self.sent_times.mixed(),
+            mixed: self.sent_times.mixed() + self.mixed + u64::from(self.old_in_a_row),
             one_way_ns: self.times.spread(),
             incidents,
             streams: self.stream_rows(),

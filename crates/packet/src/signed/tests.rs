@@ -334,28 +334,55 @@ fn damaged_frames_of_another_run_stand_for_none_that_is_missing() {
     assert_eq!((report.signed, report.lost, report.corrupted, report.mixed), (890, 100, 10, 0));
 }
 
+/// A frame of a run that counts from zero.
+fn of_a_run(signed: &mut Signed, number: u64, sent: u64) {
+    let (mut bytes, _) = testing::frame(number, 0, 60);
+    let signature = Signature { stream: 0, seq: number, due_unix_ns: sent, sent_unix_ns: sent };
+    signature.write((&mut bytes[42..60]).try_into().unwrap());
+    bytes[40..42].fill(0);
+    let (data, stamp) = (&bytes[..], Stamp(sent + WAY));
+    signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+}
+
 #[test]
 fn two_runs_that_count_from_zero_are_told_apart_from_duplicates() {
     let mut signed = Signed::new(Settings::default());
     for place in 0..1_000_u64 {
-        for number in [Some(place), place.checked_sub(20)].into_iter().flatten() {
-            // The second run lost every fifth, and began 20 gaps later.
-            if number != place && number % 5 == 0 {
-                continue;
-            }
-            let sent = START + place * GAP + u64::from(number != place) * 3_000;
-            let (mut bytes, _) = testing::frame(place, 0, 60);
-            let signature = Signature { stream: 0, seq: number, due_unix_ns: sent, sent_unix_ns: sent };
-            signature.write((&mut bytes[42..60]).try_into().unwrap());
-            bytes[40..42].fill(0);
-            let (data, stamp) = (&bytes[..], Stamp(sent + WAY));
-            signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+        of_a_run(&mut signed, place, START + place * GAP);
+        // The second run lost every fifth, and began 20 gaps later.
+        if let Some(number) = place.checked_sub(20).filter(|number| number % 5 > 0) {
+            of_a_run(&mut signed, number, START + place * GAP + 3_000);
         }
     }
     signed.finish(None);
     let report = signed.report();
     assert_eq!((report.lost, report.duplicated), (0, 784));
     assert!(report.mixed > 20, "{}", report.mixed);
+}
+
+#[test]
+fn a_run_that_begins_when_another_is_far_ahead_is_told() {
+    let ahead = 2 * SPAN;
+    let feed = |short: &[u64], goes_on: bool| {
+        let mut signed = Signed::new(Settings::default());
+        (0..ahead).for_each(|place| of_a_run(&mut signed, place, START + place * GAP));
+        for (place, number) in (ahead..).zip(short) {
+            of_a_run(&mut signed, *number, START + place * GAP + 3_000);
+            if goes_on {
+                of_a_run(&mut signed, place, START + place * GAP);
+            }
+        }
+        signed.finish(None);
+        let report = signed.report();
+        (report.lost, report.too_old, report.mixed)
+    };
+    // Half of its frames were lost, and nobody can tell.
+    let halved: Vec<u64> = (0..500).step_by(2).collect();
+    assert_eq!(feed(&halved, true), (0, 250, 250));
+    let few: Vec<u64> = (0..20).collect();
+    assert_eq!(feed(&few, false), (0, 20, 20));
+    // A sender that began anew.
+    assert_eq!(feed(&halved, false), (249 - 31, 0, 0));
 }
 
 #[test]
