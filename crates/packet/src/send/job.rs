@@ -346,7 +346,7 @@ impl Job for SendJob {
             notes.extend(words::of_late_changes(control.forget_after(ended)));
             let arrived = arrived.map(|arrived| arrived.recv().unwrap_or_default());
             let (numbered, never_left) = sender::numbers(&reports);
-            if this.template.is_signed() {
+            if this.template.is_signed() && arrived.is_none() {
                 notes.extend(words::of_unused_numbers(never_left));
             }
             // What a change would have held for may never have come.

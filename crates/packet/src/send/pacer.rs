@@ -152,6 +152,7 @@ impl<T: Timer> Pacer<T> {
             if first.departure.due >= self.setup.end {
                 // Only where departures are relative: it slipped out of the run.
                 self.context.looks.let_go();
+                self.sends_no_more(first.departure.seq);
                 self.setup.departures.skip_before(Instant::FAR);
                 return None;
             }
@@ -387,6 +388,14 @@ impl<T: Timer> Pacer<T> {
         }
     }
 
+    /// Another thread may have used higher numbers, or still will.
+    fn sends_no_more(&mut self, first: u64) {
+        let (_, stride) = self.setup.departures.place();
+        if stride > 1 {
+            self.given_up.push(GivenUp { first, count: u64::MAX, stride });
+        }
+    }
+
     fn put_back(&mut self) {
         if let Some(first) = self.batch.get(self.taken) {
             self.setup.departures.put_back(first.departure.seq);
@@ -447,13 +456,10 @@ impl<T: Timer> Pacer<T> {
         let until = if self.context.control.halt() == Halt::No { Instant::FAR } else { now };
         let until = if self.setup.relative { until.min(now).saturating_sub(self.slip) } else { until };
         self.context.looks.let_go();
-        let (first, stride) = self.setup.departures.place();
+        let (first, _) = self.setup.departures.place();
+        self.sends_no_more(first);
         let (left, by_stream) = self.setup.departures.skip_before(until);
         self.context.missed(why, left, &by_stream);
-        // Another thread may have used higher numbers.
-        if stride > 1 {
-            self.given_up.push(GivenUp { first, count: left, stride });
-        }
         self.context.ledger.counters.due = self.context.ledger.counters.offered + self.context.ledger.missed;
         self.context.flush();
         let report = self.context.report();

@@ -195,7 +195,7 @@ pub struct SenderReport {
     pub failed: u64,
     /// Departures that never left, for whatever cause.
     pub missed: u64,
-    /// Departures that were given up at a change or at the end, where several threads number frames.
+    /// Departures that were given up at a change, and all behind the end, where several threads number frames.
     pub given_up: Vec<GivenUp>,
     pub port: PortReport,
     /// Gaps between frames as this thread handed them over.

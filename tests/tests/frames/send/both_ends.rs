@@ -24,6 +24,22 @@ fn what_may_still_come_is_waited_for_and_never_called_lost() {
     assert!(alone.code == Some(2) && alone.stderr.contains("--drain needs --receive"), "{alone}");
 }
 
+/// Late frames move those behind them, so that each thread ends at a number of its own.
+#[test]
+fn numbers_of_a_queue_that_falls_behind_are_not_lost() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    for load in ["--rate 20k -t 1 --queues 2", "--rate 5k -t 1 --queues 3"] {
+        let receive = format!("--receive packet,netns={}:sink0", bed.sink().name);
+        let run =
+            send(&bed, &format!("{receive} {load} --relative --sign -m {NOBODY} --accept-invalid")).run();
+        let received = &run.result["packets"]["received"];
+        let of = |key: &str| received[key].as_u64();
+        let sent = run.result["totals"]["sent"].as_u64();
+        assert_eq!((of("signed"), of("lost"), of("outstanding").unwrap_or(0)), (sent, Some(0), 0), "{run}");
+    }
+}
+
 #[test]
 fn losses_of_our_own_receiver_and_the_time_frames_lay_here_are_told_apart() {
     let _guard = alone();

@@ -137,9 +137,11 @@ pub(super) fn findings(
     let given_up = arrived.never_left.saturating_sub(failed);
     if arrived.is_signed && given_up > 0 {
         findings.notes.push(format!(
-            "{} never left: they were due when the load was changed, so they count as missed, not lost; \
-             incidents list their numbers",
-            if given_up == 1 { "1 frame".to_owned() } else { format!("{given_up} frames") }
+            "{} not lost: the thread whose turn it was gave up what was due, or had ended (incidents may list them)",
+            match given_up {
+                1 => "1 number never left, and is".to_owned(),
+                _ => format!("{given_up} numbers never left, and are"),
+            }
         ));
     }
     match arrived.gaps {
