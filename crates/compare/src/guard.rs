@@ -5,12 +5,14 @@
 //! | whose time: a simulation's and this world's | refused, always: the one says nothing of the other |
 //! | the engine | refused |
 //! | the plan | refused, unless `--anyway`; its lines are named |
+//! | what a file of the plan held | the same; that it was elsewhere is none |
 //! | only where the target is, or the seed | a warning: that may be what is compared |
 //! | the machine: kernel, CPU, clock, Tare's version… | a warning that names it |
 //! | a verdict is INVALID | refused, unless `--anyway`: such figures are the generator's, not the target's |
 //! | a verdict is DEGRADED, a run is partial | a warning |
 
 use crate::comparison::Side;
+use crate::contents;
 use crate::trial::Trial;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +78,9 @@ fn twice(sides: &[Side], doubts: &mut Doubts) {
 fn plans<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doubts: &mut Doubts) {
     let mut told = BTreeSet::new();
     for trial in trials {
+        if let Some(other) = contents::other(first, trial) {
+            doubts.refusals.push(other);
+        }
         if trial.plan_hash == first.plan_hash && !trial.plan_hash.is_empty() {
             continue;
         }
@@ -86,6 +91,7 @@ fn plans<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doubts: &mu
         }
         let (meant, other): (Vec<_>, Vec<_>) = differences(&first.plan, &trial.plan)
             .into_iter()
+            .filter(|difference| !difference.is_one_file(first, trial))
             .partition(|difference| difference.may_be_what_is_compared());
         // Several trials of one side differ in the same lines: told once.
         let said = |lines: &[Difference]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -124,6 +130,11 @@ impl Difference {
             "url" => matches!((&self.from, &self.to), (Some(from), Some(to)) if path(from) == path(to)),
             _ => false,
         }
+    }
+
+    /// Whether it is a file's place, where it held the same.
+    fn is_one_file(&self, first: &Trial, trial: &Trial) -> bool {
+        matches!((&self.from, &self.to), (Some(from), Some(to)) if contents::is_one_file(first, from, trial, to))
     }
 
     /// Whether its value may be somebody's password.
@@ -332,6 +343,7 @@ fn order(sides: &[Side], doubts: &mut Doubts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::schema::InputFile;
 
     const PLAN: &str = "url = \"http://127.0.0.1:8080/a?x=1\"\nseed = 1\n\n[load]\nrate = \"2000/s\"\n\n[request]\nheaders = []\n";
 
@@ -375,6 +387,23 @@ mod tests {
         assert!(found.warnings[0].contains("\"http://10.0.0.1/a?x=1\""), "{found:?}");
         let found = of(trial("a", PLAN), trial("b", &PLAN.replace("x=1", "x=2")));
         assert!(found.warnings.is_empty() && found.refusals.len() == 1, "{found:?}");
+    }
+
+    #[test]
+    fn what_files_held_is_a_part_of_the_load_and_where_they_were_is_none() {
+        let run = |name: &str, file: &str, bytes, digest: Option<&str>| Trial {
+            inputs: vec![InputFile { file: file.to_owned(), bytes, sha256: digest.map(str::to_owned) }],
+            ..trial(name, &format!("file = \"{file}\"\n"))
+        };
+        let a = run("a", "/1/u.txt", 9, Some("12"));
+        let same = [run("b", "/1/u.txt", 9, Some("12")), run("b", "/2/v.txt", 9, Some("12"))];
+        same.into_iter().for_each(|same| assert_eq!(of(a.clone(), same), Doubts::default()));
+        let other = of(a.clone(), run("b", "/1/u.txt", 9, Some("34"))).refusals;
+        assert_eq!(other, ["u.txt was not the same file in a and b: other content"]);
+        let other = of(a.clone(), run("b", "/1/u.txt", 8, None)).refusals;
+        assert_eq!(other, ["u.txt was not the same file in a and b: 9 bytes and 8"]);
+        // Nobody knows.
+        assert_eq!(of(a, run("b", "/1/u.txt", 9, None)), Doubts::default());
     }
 
     #[test]

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod comparison;
+mod contents;
 mod figure;
 mod group;
 mod guard;

@@ -3,7 +3,7 @@
 use crate::figure::{FIGURES, Figure};
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
-use store::schema::{Interval, Word};
+use store::schema::{InputFile, Interval, Word};
 use store::{Distribution, RunResult, StoredRun};
 
 /// Blocks into which one trial is cut to learn how much its figures move.
@@ -20,6 +20,8 @@ pub struct Trial {
     pub engine: String,
     pub plan_hash: String,
     pub plan: String,
+    /// Files that the load was made of.
+    pub inputs: Vec<InputFile>,
     pub environment: String,
     pub verdict: Word,
     pub partial: bool,
@@ -42,6 +44,7 @@ impl Trial {
             engine: result.engine.clone(),
             plan_hash: result.plan_hash.clone(),
             plan: run.plan.clone(),
+            inputs: result.inputs.clone(),
             environment: run.environment.clone(),
             verdict: result.verdict.word,
             partial: result.partial,

@@ -16,6 +16,7 @@ mod checks;
 mod error;
 mod fields;
 mod file;
+mod files;
 pub mod http_load;
 mod limits;
 mod model;

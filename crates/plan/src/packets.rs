@@ -26,6 +26,7 @@ mod when;
 use crate::canonical::PlanHash;
 use crate::limits::Limits;
 use std::fmt;
+use std::path::PathBuf;
 use toml::de::DeTable;
 
 pub use fitting::Times;
@@ -102,6 +103,11 @@ impl PacketPlan {
     /// typed.
     pub fn to_toml_from_anywhere(&self) -> String {
         paths::absolute(&self.to_toml())
+    }
+
+    /// Files with frames, gaps, lengths or rules. Relative paths are seen from the working directory.
+    pub fn files(&self) -> Vec<PathBuf> {
+        paths::read(&self.text)
     }
 
     /// Of the load alone: runs of the same load compare, whatever they are judged by.

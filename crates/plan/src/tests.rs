@@ -102,6 +102,7 @@ fn wrong_types_and_bad_toml_name_the_line() {
     assert!(
         message("[request]\nheaders = ['A: b', 3]\n").starts_with("plan.toml, line 2: `request.headers[1]`")
     );
+    assert!(message("[request]\nheaders = 1979-05-27\n").contains("a date is no header"));
     assert!(message("url = 'http://h/'\n[load\n").starts_with("plan.toml, line 2, column "));
     assert!(message("[load]\nrate = 1\nrate = 2\n").starts_with("plan.toml, line 3, column "));
 }

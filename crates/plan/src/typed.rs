@@ -139,6 +139,10 @@ impl<'de> Deserialize<'de> for HeaderList {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HeaderList, A::Error> {
                 let mut all = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, Typed>()? {
+                    // A date of TOML comes as a table.
+                    if name.starts_with("$__toml") {
+                        return Err(A::Error::custom("a date is no header: write it in quotes"));
+                    }
                     all.push(HeaderTyped::Pair(name, value.0));
                 }
                 Ok(HeaderList(all))

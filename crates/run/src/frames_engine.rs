@@ -123,6 +123,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         engine: plan.command.name(),
         plan_text: plan.to_toml_from_anywhere(),
         plan_hash: plan.hash().to_string(),
+        files: plan.files(),
         target: facts.target.clone(),
         load: facts.load.clone(),
         unit: "frame",

@@ -20,6 +20,7 @@ pub mod frames;
 mod frames_engine;
 pub mod hosted;
 mod http_engine;
+mod inputs;
 pub mod interrupt;
 pub mod limits;
 mod load;

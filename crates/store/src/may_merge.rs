@@ -1,6 +1,6 @@
 //! Which runs may be added up: trials of one plan, each once.
 
-use crate::StoredRun;
+use crate::{RunResult, StoredRun};
 
 /// Why they may not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,6 +9,10 @@ pub enum MergeError {
     Twice(String),
     #[error("{0} and {1} have different plans, so they are not trials of one load; use tare compare")]
     Plans(String, String),
+    #[error(
+        "the files of {0} and {1} did not hold the same, so they are not trials of one load; use tare compare"
+    )]
+    Files(String, String),
 }
 
 /// Whether these runs add up to anything.
@@ -40,8 +44,14 @@ fn each_once(runs: &[StoredRun]) -> Result<(), MergeError> {
 fn same_plan(runs: &[StoredRun]) -> Result<(), MergeError> {
     let mut results = runs.iter().map(|run| &run.result);
     let Some(first) = results.next() else { return Ok(()) };
-    match results.find(|other| other.plan_hash != first.plan_hash) {
+    let has_others = |run: &RunResult| {
+        run.inputs.iter().zip(&first.inputs).any(|(input, firsts)| input.is_same(firsts) == Some(false))
+    };
+    match results.find(|other| other.plan_hash != first.plan_hash || has_others(other)) {
         None => Ok(()),
+        Some(other) if other.plan_hash == first.plan_hash => {
+            Err(MergeError::Files(first.run.clone(), other.run.clone()))
+        }
         Some(other) => Err(MergeError::Plans(first.run.clone(), other.run.clone())),
     }
 }
@@ -49,7 +59,6 @@ fn same_plan(runs: &[StoredRun]) -> Result<(), MergeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RunResult;
     use std::path::PathBuf;
 
     fn kept(folder: &str, run: &str, started_at: &str) -> StoredRun {

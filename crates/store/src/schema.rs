@@ -42,6 +42,9 @@ pub struct RunResult {
     pub target: String,
     /// What was asked for, for people: "20 000/s, even, for 10 s over at most 64 connections".
     pub load: String,
+    /// Files that the load was made of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputFile>,
     /// RFC 3339, UTC.
     pub started_at: String,
     /// The run ended before its stop rule held.
@@ -157,6 +160,28 @@ impl RunResult {
 }
 
 /// The generator's judgement of itself.
+/// A file that the load was made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InputFile {
+    /// Its absolute path.
+    pub file: String,
+    pub bytes: u64,
+    /// Of all of it, in hexadecimal; absent if it changed during the run, or has more than 1 GiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl InputFile {
+    /// Whether both held the same, as far as that is known.
+    pub fn is_same(&self, other: &Self) -> Option<bool> {
+        if self.bytes != other.bytes {
+            return Some(false);
+        }
+        Some(self.sha256.as_ref()? == other.sha256.as_ref()?)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verdict {

@@ -56,6 +56,11 @@ impl FromStr for Bytes {
             }
             _ => return Err(ParseError::new(input, "has an unknown unit of size", EXPECTED)),
         };
+        if factor == 1
+            && number.times(1_000_000) != number.times(1).and_then(|whole| whole.checked_mul(1_000_000))
+        {
+            return Err(ParseError::new(input, "is a fraction of a byte", EXPECTED));
+        }
         let bytes = number.times(factor).and_then(|b| u64::try_from(b).ok());
         bytes.map(Self).ok_or_else(|| ParseError::new(input, "is too large", EXPECTED))
     }
@@ -94,6 +99,8 @@ mod tests {
         assert_eq!("64KiB".parse::<Bytes>().unwrap().get(), 65_536);
         assert_eq!("64kB".parse::<Bytes>().unwrap().get(), 64_000);
         assert_eq!("1.5MB".parse::<Bytes>().unwrap().get(), 1_500_000);
+        assert_eq!("1.9".parse::<Bytes>().unwrap_err().problem, "is a fraction of a byte");
+        assert_eq!("2.0".parse::<Bytes>().unwrap().get(), 2);
         assert_eq!("42b".parse::<Bytes>().unwrap_err().problem, "is in bits, not bytes");
     }
 

@@ -108,3 +108,41 @@ fn one_trial_a_side_has_no_confidence_and_another_plan_is_refused() {
     let by = home.tare("compare last last~1 --fail-if-slower 5% --by p99");
     assert!(by.code == Some(2) && by.stderr.contains("latency.p99"), "{by}");
 }
+
+#[test]
+fn what_a_file_of_urls_held_is_a_part_of_the_load_and_where_it_was_is_none() {
+    let _guard = beside_others();
+    let (home, target) = (Home(scratch()), Target::start(""));
+    let file = |name: &str| home.0.path().join(name);
+    let write = |name: &str, words: &str| {
+        std::fs::write(file(name), format!("{}{words}\n", target.url())).expect("a file of the test");
+    };
+    let load =
+        |name: &str| format!("http --rate 300 --duration 0.3s -q --accept-invalid {}", file(name).display());
+    write("one", "?size=10");
+    write("two", "?size=10");
+    for name in ["one", "two"] {
+        let run = home.tare(&load(name));
+        assert_eq!(run.code, Some(0), "{run}");
+    }
+    // Another name, the same lines.
+    let same = home.tare("compare last~1 last");
+    assert!(!same.stderr.contains("plans of") && !same.stderr.contains("same file"), "{same}");
+    write("two", "?size=9999");
+    assert_eq!(home.tare(&load("two")).code, Some(0));
+    let refused = home.tare("compare last~1 last");
+    assert!(refused.code == Some(2) && refused.stderr.contains("two was not the same file in"), "{refused}");
+    let merged = home.tare("report last~1 last --merge --text");
+    assert!(merged.code == Some(2) && merged.stderr.contains("did not hold the same"), "{merged}");
+    // The plan that is kept makes the same load from any folder.
+    let elsewhere = std::process::Command::new("sh")
+        .args(["-c", "cd \"$0\" && \"$1\" http -n 3 -q --accept-invalid -o run two && cd / && \"$1\" run \"$0/run/plan.toml\" -q --accept-invalid"])
+        .arg(home.0.path())
+        .arg(tare_system_tests::binary())
+        .env("XDG_STATE_HOME", home.0.path())
+        .output()
+        .expect("a shell");
+    assert!(elsewhere.status.success(), "{}", String::from_utf8_lossy(&elsewhere.stderr));
+    let same = home.tare(&format!("compare {} last", file("run").display()));
+    assert!(!same.stderr.contains("plans of") && !same.stderr.contains("same file"), "{same}");
+}

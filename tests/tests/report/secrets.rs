@@ -112,23 +112,20 @@ fn urls_of_a_file_are_names_without_passwords_and_the_report_says_from_where_it_
     let url = target.url().replace("http://", &format!("http://me:{SECRET}@"));
     std::fs::write(folder.path().join("urls.txt"), format!("{url}a\n{url}b\n")).expect("a file");
     let out = folder.path().join("out");
-    let run = |words: &str| {
-        let inside = format!("env --chdir={}", folder.path().display());
+    let run = |words: &str, place: &Path| {
+        let inside = format!("env --chdir={}", place.display());
         let run = Tare::new(words).through(&inside).start().finish_unchecked();
         assert_eq!(run.code, Some(0), "{run}");
         shows_none(&run);
         run
     };
-    run(&format!("http urls.txt --rate 100 --duration 0.2s --accept-invalid --out {}", out.display()));
+    let load = "http urls.txt --rate 100 --duration 0.2s --accept-invalid --out";
+    run(&format!("{load} {}", out.display()), folder.path());
     for (path, text) in left_in(&out) {
         assert!(!text.contains(SECRET), "{path} has it");
     }
     let page = text_of(&out.join("report.html"));
-    let command = format!("run {}/plan.toml", out.canonicalize().expect("the folder").display());
-    assert!(
-        page.contains("in the folder where urls.txt is") && page.contains(&format!("tare {command}")),
-        "{command}"
-    );
+    assert!(page.contains("in the folder of this run") && page.contains("tare run plan.toml"), "{page}");
     // And there it runs.
-    run(&format!("{command} --accept-invalid --no-save"));
+    run("run plan.toml --accept-invalid --no-save", &out);
 }

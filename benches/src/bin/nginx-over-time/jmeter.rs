@@ -19,7 +19,7 @@ pub fn command(bed: &Bed, home: &Path, folder: &Path, server: &str, seconds: u32
     Ok(command)
 }
 
-/// Requests that were answered, and those that failed: `summary = 134666 in 00:00:23 = 5850.7/s … Err: 0 (0.00%)`.
+/// Requests that were answered, and those that failed: `summary = 134666 in 00:00:23 = 5850.7/s … Err: 0 …`.
 pub fn told(said: &str) -> Result<(u64, u64)> {
     let line = said.lines().rev().find(|line| line.starts_with("summary =")).context("JMeter's summary")?;
     let after = |word: &str| line.split(word).nth(1)?.split_whitespace().next()?.parse::<u64>().ok();

@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         let requests = match word.text {
             "status" => match status(typed) {
                 Ok((low, high)) => Ok(Requests::Status(low, high)),
-                Err(problem) => Err((problem.problem, problem.expected)),
+                Err(problem) => Err((format!("'{typed}' {}", problem.problem), problem.expected)),
             },
             "error" | "errors" => words::cause(typed).ok_or_else(|| {
                 let meant = nearest(typed, words::causes());

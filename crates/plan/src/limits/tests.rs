@@ -180,7 +180,7 @@ fn errors_point_at_what_is_wrong() {
         ("bytes_in < 5Mb/s", "bytes_in < [5Mb/s]: 5Mb/s is in bits, not bytes"),
         ("done < 9% of all", "done < 9% of [all]: a share must be a share of offered; expected offered"),
         ("done < 9 of offered", "done < 9 [of offered]: only a share may be followed by 'of'"),
-        ("status(6000) > 0", "status([6000]) > 0: is not a status; expected a code such as 200"),
+        ("status(6000) > 0", "status([6000]) > 0: '6000' is not a status; expected a code such as 200"),
         ("status(5xx > 0", "status[(5xx > 0]: the closing parenthesis is missing; expected a ')'"),
         (
             "error(connect.refusd) > 0",

@@ -295,7 +295,7 @@ impl ForwardPlanFile {
                 Err(_) => {
                     let expected =
                         "wait, or the number of tries after which a frame is dropped (1 to 1000000)";
-                    Err(table.wrong("full", typed.as_str(), "is neither", expected))
+                    Err(table.wrong("full", typed.as_str(), "is neither of the two", expected))
                 }
             },
         }

@@ -245,10 +245,12 @@ impl Resolver<'_> {
         if plan.unix.is_none() {
             return Ok(());
         }
+        // A canonical text has an empty list.
+        let fixed = self.file.resolve.fixed.as_ref().is_some_and(|list| !list.is_empty());
         let others = [
             ("connection.proxy", plan.proxy.is_some(), "a Unix socket cannot use a proxy"),
             ("connection.source_ips", !plan.source_ips.is_empty(), "a Unix socket has no local IP address"),
-            ("resolve.fixed", self.file.resolve.fixed.is_some(), "a Unix socket needs no address look-up"),
+            ("resolve.fixed", fixed, "a Unix socket needs no address look-up"),
         ];
         match others.into_iter().find(|(_, is_set, _)| *is_set) {
             Some((other, _, why)) => Err(self.table.both("connection.unix", other, why)),
@@ -266,6 +268,17 @@ mod tests {
         let text = "url = \"http://h/\"\n[connection]\nkeep_alive = false\nopen_all = true\n";
         let refused = PlanFile::from_toml(text, "a test").expect("a plan").resolve().unwrap_err();
         assert!(refused.to_string().contains("open_all"), "{refused}");
+    }
+
+    #[test]
+    fn the_canonical_text_of_a_plan_for_a_unix_socket_is_a_plan() {
+        let text = "url = \"http://h/\"\n[connection]\nunix = \"/run/a.sock\"\n";
+        let plan = PlanFile::from_toml(text, "a test").expect("a plan").resolve().expect("a whole one");
+        let again = PlanFile::from_toml(&plan.to_toml(), "a test").expect("a plan").resolve();
+        assert_eq!(again.expect("a whole one"), plan);
+        let text = format!("{text}[resolve]\nfixed = [\"h:80:127.0.0.1\"]\n");
+        let refused = PlanFile::from_toml(&text, "a test").expect("a plan").resolve().unwrap_err();
+        assert!(refused.to_string().contains("resolve.fixed"), "{refused}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ impl Prepared<'_> {
         let judged = judge(&watched, &brief, &clock, thresholds, options);
         let Judged { verdict, spans, ending, status, .. } = judged;
         result.thresholds = judged.thresholds;
+        result.inputs = self.inputs.read();
         result.fill(&watched.totals, &verdict, &watched.health, spans, &brief.names);
         let notes = self.notes.into_iter().chain(brief.weighed.note(&verdict)).collect();
         tell(&mut result, &watched, notes, engine.as_ref(), ending.unreachable);

@@ -1,6 +1,7 @@
 //! Before a run starts: everything that it needs is opened, and what is known of its result is written down.
 
 use crate::engine::{Brief, Driven};
+use crate::inputs::Inputs;
 use crate::limits;
 use crate::options::{Options, Output};
 use crate::progress::Shown;
@@ -33,6 +34,7 @@ pub struct Prepared<'a> {
     pub hub: Hub,
     pub run_name: String,
     pub environment: String,
+    pub inputs: Inputs,
     /// What is known of the result before the start.
     pub result: RunResult,
 }
@@ -74,6 +76,7 @@ impl<'a> Prepared<'a> {
             watching.open_view(&brief)?;
         }
         engine.settle_in(sink.place().as_deref());
+        let inputs = Inputs::look(&brief.files);
         Ok(Self {
             options,
             clock,
@@ -86,6 +89,7 @@ impl<'a> Prepared<'a> {
             hub,
             run_name,
             environment,
+            inputs,
             result,
         })
     }
