@@ -243,6 +243,10 @@ impl Port for Fault {
         self.core.lock().inner.stamp_clock()
     }
 
+    fn stamp_step_ns(&mut self) -> f64 {
+        self.core.lock().inner.stamp_step_ns()
+    }
+
     /// None of frames that this changed on their way out: they are not those that were taken here.
     fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
         if self.does.outward {

@@ -203,6 +203,11 @@ pub trait Port: Send {
         None
     }
 
+    /// The coarsest step of the stamps so far, in ns, where a file says it; 0 where nothing does.
+    fn stamp_step_ns(&mut self) -> f64 {
+        0.0
+    }
+
     /// Receives up to `most` frames and has `to` send them without a copy, where both ports have buffers that
     /// either can send; `None` where they have not, and whoever asks copies. What `to` has no room for waits
     /// there, and nothing more is received until it has left.

@@ -165,6 +165,10 @@ impl Port for Replay {
         Err(PortError::Unable { port: self.about.name.clone(), what: "send: it is read" })
     }
 
+    fn stamp_step_ns(&mut self) -> f64 {
+        self.reader.step_ns()
+    }
+
     fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
         if let Some(error) = self.failed.take() {
             return Err(error);

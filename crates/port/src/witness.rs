@@ -129,6 +129,10 @@ impl<W: Witness> Port for Watched<W> {
         self.inner.stamp_clock()
     }
 
+    fn stamp_step_ns(&mut self) -> f64 {
+        self.inner.stamp_step_ns()
+    }
+
     fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
         self.inner.departed(most, read)
     }

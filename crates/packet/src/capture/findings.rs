@@ -168,16 +168,17 @@ fn tallies(report: &mut PacketReport, left: &[Rest]) {
 fn gaps(settings: &Settings, requested: &Requested, left: &mut [Rest]) -> (GapReport, u64) {
     let mut meter = GapMeter::new(requested.clone());
     let mut resolution = Resolution::default();
-    let mut origin = Origin::Port(None);
+    let (mut origin, mut step_ns) = (Origin::Port(None), 0.0_f64);
     for (_, rest, _) in left {
         if let Some(gaps) = &rest.tally.gaps {
             meter.merge(gaps);
         }
         resolution = rest.tally.resolution;
         origin = Origin::of_port(&mut *rest.port);
+        step_ns = rest.port.stamp_step_ns().max(step_ns);
     }
     let (origin, reading) = match Capture::is_file(&settings.address) {
-        true => (Origin::File, 0.0),
+        true => (Origin::File { step_ns }, 0.0),
         false => (origin, reading_ns()),
     };
     let place = settings.address.to_string();

@@ -35,14 +35,14 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Where stamps come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin {
     /// This run's port.
     Port(Option<StampedBy>),
     /// This run's port, by a clock of its own.
     OwnClock,
-    /// A file, which does not say who stamped.
-    File,
+    /// A file, which does not say who stamped, but in which steps.
+    File { step_ns: f64 },
 }
 
 impl Origin {
@@ -75,7 +75,16 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
         ticks => format!("all timestamps are multiples of {}", units::Picos::from_nanos(ticks)),
     };
     let (by, error_ns, from) = match origin {
-        Origin::File => {
+        // Steps that are no whole nanoseconds are rounded to some.
+        Origin::File { step_ns } if step_ns > ticks => (
+            "unknown".to_owned(),
+            step_ns,
+            format!(
+                "timestamps of the file are multiples of {}; it does not say where they were taken",
+                units::Picos::from_picos((step_ns * 1e3) as u64)
+            ),
+        ),
+        Origin::File { .. } => {
             ("unknown".to_owned(), ticks, format!("{whole}; the file does not say where they were taken"))
         }
         Origin::OwnClock => (
@@ -118,9 +127,13 @@ mod tests {
         assert_eq!(of(&[3_000, 5_000, 8_000]).ticks_ns, 1_000);
         assert_eq!(of(&[16, 24, 40]).ticks_ns, 8);
         assert_eq!(of(&[16, 24, 41, 48]).ticks_ns, 1);
-        let micros = stamping("a.pcap", Origin::File, of(&[3_000, 5_000]), 20.0);
+        let file = |step_ns| Origin::File { step_ns };
+        let micros = stamping("a.pcap", file(1_000.0), of(&[3_000, 5_000]), 20.0);
         assert_eq!((micros.error_ns, micros.by.as_str()), (1_000.0, "unknown"));
         assert!(micros.error_from.contains("multiples of 1us"), "{}", micros.error_from);
+        // 2^-10 s is no whole number of nanoseconds.
+        let binary = stamping("a.pcapng", file(976_562.5), of(&[976_562, 1_953_125]), 20.0);
+        assert_eq!(binary.error_ns, 976_562.5);
     }
 
     #[test]

@@ -415,7 +415,7 @@ impl<T: Timer> Pacer<T> {
             // Refused where it was asked for.
             Action::Rate(rate) => {
                 if departures.set_rate(at, 0, rate).is_ok() {
-                    self.context.ledger.at_rate(rate);
+                    self.context.ledger.at_gap(departures.turn().unwrap_or(rate.gap()));
                 }
             }
             Action::RateOf { stream, rate } => {

@@ -262,6 +262,14 @@ impl Timetable {
         }
     }
 
+    /// [`Pattern::turn`] of the only stream.
+    pub fn turn(&self) -> Option<Picos> {
+        match self {
+            Self::One(departures) => departures.pattern().turn(),
+            Self::Taped(_) | Self::Several(_) => None,
+        }
+    }
+
     pub fn pause(&mut self, at: Instant) {
         match self {
             Self::Taped(times) => times.pause(at),

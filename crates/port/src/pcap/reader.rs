@@ -58,6 +58,8 @@ pub struct Reader {
     format: Format,
     order: ByteOrder,
     interfaces: Vec<Interface>,
+    /// The coarsest of all that were described.
+    step_ns: f64,
     /// Frames read.
     frames: u64,
     /// The piece that the last frame is in, which is behind us when the next is asked for.
@@ -106,6 +108,7 @@ impl Reader {
             format: Format::PcapNg,
             order: ByteOrder::Little,
             interfaces: Vec::new(),
+            step_ns: 0.0,
             frames: 0,
             behind: 0,
             is_over: false,
@@ -121,6 +124,16 @@ impl Reader {
     /// Those that were described so far.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
+    }
+
+    fn add(&mut self, interface: Interface) {
+        self.step_ns = self.step_ns.max(interface.stamp_step_ns());
+        self.interfaces.push(interface);
+    }
+
+    /// The coarsest step of timestamps so far, in ns.
+    pub fn step_ns(&self) -> f64 {
+        self.step_ns
     }
 
     /// Frames read so far.
@@ -193,7 +206,7 @@ impl Reader {
         let header = self.source.peek(24);
         let ticks = if format == Format::PcapNanos { Ticks::NANOS } else { Ticks::MICROS };
         let interface = Interface::of_pcap(order.u32(header, 16), order.u32(header, 20), ticks);
-        self.interfaces.push(interface);
+        self.add(interface);
         self.source.consume(24);
         Ok(())
     }
@@ -239,7 +252,7 @@ impl Reader {
                 INTERFACE => {
                     let interface = Interface::of_block(self.source.part(8, length - 4), self.order);
                     let interface = interface.map_err(|problem| self.damaged(problem))?;
-                    self.interfaces.push(interface);
+                    self.add(interface);
                     None
                 }
                 ENHANCED_PACKET | OLD_PACKET => Some(self.packet(kind, length)?),

@@ -35,6 +35,9 @@ fn gaps_of_bursts_are_judged_within_them_and_between() {
         // Set against 1 ms, each would be wrong by 1 ms or more.
         let error = gaps["error"]["p50_ns"].as_f64().unwrap();
         assert!(error < 500_000.0, "{error}");
+        // A hundred take longer than one gap, and none takes the next burst's time.
+        let run = send(&bed, &format!("-n 2000 --rate 10k --burst 100 -m {NOBODY} --accept-invalid")).run();
+        assert!(run.criterion("late.share").holds, "{run}");
     });
 }
 

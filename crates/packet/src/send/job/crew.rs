@@ -1,6 +1,6 @@
 //! The threads that send, one for each queue, and the one that waits for them.
 
-use super::super::departures::Departures;
+use super::super::departures::{Departures, Pattern};
 use super::super::flood::{self, Flood, Numbers};
 use super::super::ledger::Ledger;
 use super::super::machine;
@@ -57,10 +57,12 @@ impl SendJob {
             let looks = looks.counted_from(base.unwrap_or(0));
             let timer = self.clock;
             let mut ledger = if has_times { Ledger::with_gaps(recorder) } else { Ledger::new(recorder) };
-            match (self.rate, self.late_gap()) {
-                (Some(rate), _) => ledger.at_rate(rate),
-                (None, Some(gap)) => ledger.at_gap(gap),
-                (None, None) => {}
+            let turn = self.pattern.as_ref().filter(|_| self.rate.is_some()).and_then(Pattern::turn);
+            match (turn, self.rate, self.late_gap()) {
+                (Some(turn), ..) => ledger.at_gap(turn),
+                (None, Some(rate), _) => ledger.at_rate(rate),
+                (None, None, Some(gap)) => ledger.at_gap(gap),
+                (None, None, None) => {}
             }
             let (prepared, control, progress) = (prepared.clone(), control.clone(), progress.clone());
             let mut context = SenderContext::new(port, looks, prepared, control, progress, ledger);
