@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
-/// Tests that run beside each other in one process. Most of them sleep: more would make those wait that do not.
-const BESIDE: usize = 4;
+/// Tests that run beside each other in one process. They sleep for more than half of their time.
+const BESIDE: usize = 6;
 /// Light tests at a time: together they leave a CPU idle more often than not.
 const LIGHT: usize = 2;
 

@@ -134,7 +134,8 @@ impl Difference {
 
     /// Whether it is a file's place, where it held the same.
     fn is_one_file(&self, first: &Trial, trial: &Trial) -> bool {
-        matches!((&self.from, &self.to), (Some(from), Some(to)) if contents::is_one_file(first, from, trial, to))
+        let both = self.from.as_deref().zip(self.to.as_deref());
+        both.is_some_and(|(from, to)| contents::is_one_file(first, from, trial, to))
     }
 
     /// Whether its value may be somebody's password.

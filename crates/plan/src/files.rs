@@ -5,8 +5,8 @@ use crate::template::Template;
 use std::path::{Path, PathBuf};
 
 impl Plan {
-    /// Files with requests, their bodies, lines that go into them, and times; not those that lines of such a file
-    /// name. Relative paths are seen from the working directory.
+    /// Files with requests, their bodies, lines that go into them, and times; not those that lines of such a
+    /// file name. Relative paths are seen from the working directory.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         if let RequestSource::File { path, .. } = &self.source {
@@ -47,8 +47,8 @@ impl Plan {
         url.into_iter().chain(headers).chain(body).chain(of_requests)
     }
 
-    /// The canonical text with absolute paths, so that it can be run from another folder. The hash stays that of
-    /// what was typed.
+    /// The canonical text with absolute paths, so that it can be run from another folder. The hash stays that
+    /// of what was typed.
     pub fn to_toml_from_anywhere(&self) -> String {
         let mut plan = self.clone();
         if let RequestSource::File { path, .. } = &mut plan.source {

@@ -204,13 +204,23 @@ impl Place {
 
     /// It does not take it, and will not.
     pub fn refused(&self, problem: impl Into<String>) -> SinkError {
-        SinkError::Refused { sink: self.shown.clone(), problem: problem.into() }
+        SinkError::Refused { sink: self.shown.clone(), problem: printable(&problem.into()) }
     }
 
     /// Nobody answers now.
     pub fn unreachable(&self, problem: impl Into<String>) -> SinkError {
-        SinkError::Unreachable { sink: self.shown.clone(), problem: problem.into() }
+        SinkError::Unreachable { sink: self.shown.clone(), problem: printable(&problem.into()) }
     }
+}
+
+/// The words of a server may be anything, and end up on a terminal.
+fn printable(words: &str) -> String {
+    const MOST: usize = 1_000;
+    let mut shown: String = words.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if words.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Without what is secret.
@@ -301,6 +311,13 @@ mod tests {
 
     fn problem(text: &str) -> String {
         Place::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_a_server_says_cannot_move_the_cursor_and_has_an_end() {
+        let place: Place = "redis://127.0.0.1/x".parse().unwrap();
+        assert_eq!(place.refused("no\u{1b}[31m\nway").problem(), "no [31m way");
+        assert_eq!(place.unreachable("x".repeat(5_000)).problem().chars().count(), 1_001);
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! `nginx-over-time`: what a server with its usual settings does under three loads, second by second, from its own
-//! log.
+//! `nginx-over-time`: what a server with its usual settings does under three loads, second by second, from its
+//! own log.
 //!
 //! ```text
 //!   CPU 0, generator's namespace                CPU 1, sink's namespace
-//!   tare http --via │ JMeter ──── veth ──────── nginx, settings left alone ──► access.log ──► requests in each second
+//!   tare http --via │ JMeter ──── veth ──────── nginx, settings left alone ──► requests in each second
 //! ```
 //!
-//! - *at once*: thousands of sessions that all open at once, and again as soon as one has timed out, as a hardware
-//!   generator did that had no schedule. nginx has 512 places.
+//! - *at once*: thousands of sessions that all open at once, and again as soon as one has timed out, as a
+//!   hardware generator did that had no schedule. nginx has 512 places.
 //! - *ramp*: a rate that rises evenly, over connections that open one after the other.
 //! - *JMeter*: 200 threads, as fast as they can.
 

@@ -189,8 +189,8 @@ impl Targets {
         })
     }
 
-    /// Whether a process has a TUN or TAP device, or a socket for frames: `AF_PACKET`'s are listed, and those of
-    /// `AF_XDP` have rings that are mapped into memory, as no other socket has.
+    /// Whether a process has a TUN or TAP device, or a socket for frames: `AF_PACKET`'s are listed, and those
+    /// of `AF_XDP` have rings that are mapped into memory, as no other socket has.
     fn carries_frames(&mut self, process: &Path) -> bool {
         const DEVICES: [&str; 3] = ["/dev/net/tun", "/dev/vhost-net", "/dev/tap"];
         let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();

@@ -165,15 +165,6 @@ impl Pattern {
         }
     }
 
-    /// The time until the next may leave: within it a frame takes nobody's place. Of a burst, whose frames are
-    /// all due at once, until the next burst.
-    pub fn turn(&self) -> Option<Picos> {
-        match self {
-            Self::Bursts { rate, size } => Some(rate.due(*size)),
-            _ => self.gap(),
-        }
-    }
-
     /// The rate, if there is one that can be set.
     pub const fn rate(&self) -> Option<Rate> {
         match self {

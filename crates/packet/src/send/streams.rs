@@ -117,6 +117,15 @@ pub fn late_gap(pattern: Option<&Pattern>, streams: &[StreamPattern]) -> Option<
     }
 }
 
+/// The time until the next may leave: within it a frame takes nobody's place. Of a burst, whose frames are all
+/// due at once, until the next burst.
+pub fn turn(pattern: &Pattern) -> Option<Picos> {
+    match pattern {
+        Pattern::Bursts { rate, size } => Some(rate.due(*size)),
+        _ => pattern.gap(),
+    }
+}
+
 fn late_gap_of(parts: &[&Pattern]) -> Option<Picos> {
     let differs = |part: &&Pattern| matches!(part, Pattern::Bursts { .. } | Pattern::Cycle(_));
     let gap = if parts.iter().any(differs) { None } else { gap_of(parts) };
@@ -262,10 +271,10 @@ impl Timetable {
         }
     }
 
-    /// [`Pattern::turn`] of the only stream.
+    /// [`turn`] of the only stream.
     pub fn turn(&self) -> Option<Picos> {
         match self {
-            Self::One(departures) => departures.pattern().turn(),
+            Self::One(departures) => turn(departures.pattern()),
             Self::Taped(_) | Self::Several(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The threads that send, one for each queue, and the one that waits for them.
 
-use super::super::departures::{Departures, Pattern};
+use super::super::departures::Departures;
 use super::super::flood::{self, Flood, Numbers};
 use super::super::ledger::Ledger;
 use super::super::machine;
@@ -9,7 +9,7 @@ use super::super::outlet::{Looks, Prepared};
 use super::super::pacer::{self, Pacer};
 use super::super::receive::Sent;
 use super::super::sender::{self, Progress, SenderContext, SenderReport};
-use super::super::streams::Timetable;
+use super::super::streams::{self, Timetable};
 use super::super::tape::Tape;
 use super::super::timed::{self, Timed, When};
 use super::SendJob;
@@ -57,7 +57,7 @@ impl SendJob {
             let looks = looks.counted_from(base.unwrap_or(0));
             let timer = self.clock;
             let mut ledger = if has_times { Ledger::with_gaps(recorder) } else { Ledger::new(recorder) };
-            let turn = self.pattern.as_ref().filter(|_| self.rate.is_some()).and_then(Pattern::turn);
+            let turn = self.pattern.as_ref().filter(|_| self.rate.is_some()).and_then(streams::turn);
             match (turn, self.rate, self.late_gap()) {
                 (Some(turn), ..) => ledger.at_gap(turn),
                 (None, Some(rate), _) => ledger.at_rate(rate),
