@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.."
 here=$PWD/hdl/session/sim
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
-packages='hdl/rtl/tare_pkg.sv hdl/session/tcp_spec_pkg.sv hdl/session/session_pkg.sv hdl/session/session_engine_pkg.sv hdl/session/session_read_pkg.sv'
+packages='hdl/rtl/tare_pkg.sv hdl/session/tcp_spec_pkg.sv hdl/session/session_pkg.sv hdl/session/session_engine_pkg.sv hdl/session/session_read_pkg.sv hdl/session/session_redis_pkg.sv'
 sources="$packages $(LC_ALL=C ls hdl/session/*.sv | grep -v _pkg.sv)"
 rtl='hdl/rtl/stream_fifo.sv hdl/rtl/histogram.sv hdl/rtl/mac_tx_gmii.sv hdl/rtl/mac_rx_gmii.sv'
 

@@ -40,6 +40,7 @@
 #include "dues.hpp"
 #include "ethernet.hpp"
 #include "options.hpp"
+#include "redis.hpp"
 #include "reports.hpp"
 #include "responder.hpp"
 #include "rows.hpp"
@@ -105,6 +106,7 @@ class Simulation {
         port_ = o.number("port", 10'000);
         each_ = o.number("each", 0);
         sums_ = o.number("sums", 0);
+        redis_.emplace(o, *top_);
         rows_.emplace(*top_, OutcomesMost, o.number("row_ticks", 0) != 0);
         shown_.resize(MostSessions);
         backload_ = o.number("backload", 0);
@@ -114,6 +116,8 @@ class Simulation {
         top_->rst_ni = 0;
         for (int i = 0; i < 4; i++) tick();
         set_load();
+        redis_->set();
+        redis_->write_head([this] { tick(); });
         top_->rst_ni = 1;
         tick();
         write_templates();
@@ -123,10 +127,13 @@ class Simulation {
         tick();
         top_->start_i = 0;
         const uint64_t most = o_.number("cycles", 2'000'000'000), linger = o_.number("linger", 20'000);
+        const uint64_t redis_linger = o_.number("redis_linger", 20'000'000);
         uint64_t over = 0, told = 0;
         bool stopped = false;
-        while (!stopped && cycles_ < most && (!over || cycles_ < over + linger)) {
+        while (!stopped && cycles_ < most &&
+               (!over || cycles_ < over + linger || (redis_->missing() && cycles_ < over + redis_linger))) {
             if (wire_) look();
+            redis_->look();
             for (unsigned i = 0; i < LookCycles; i++) cycle();
             if (!over && given_ == departures_) over = cycles_;
             stopped = signalled != 0;
@@ -316,10 +323,14 @@ class Simulation {
         if (top_->due_valid_i) top_->due_i = dues_.next();
         const bool fed = top_->due_valid_i && top_->due_ready_o && top_->rst_ni;
         if (fed) dues_.pass();
+        if (top_->rst_ni) redis_->before();
         top_->clk_i = 1;
+        top_->redis_clk_i = redis_->is_on();
         top_->eval();
         top_->clk_i = 0;
+        top_->redis_clk_i = 0;
         top_->eval();
+        if (top_->rst_ni) redis_->behind();
         cycles_++;
     }
 
@@ -553,6 +564,7 @@ for (const Bin& one : bins_)
         for (size_t i = 0; i < Counts; i++) end += std::string(" ") + Counted[i] + " " + std::to_string(counted_[i]);
         end += " most_open " + std::to_string(most_open_) + " frames_out " + std::to_string(frames_out_) + " frames_in " + std::to_string(frames_in_);
         end += " frames_wrong " + std::to_string(wrong_ + broken_) + " frames_lost " + std::to_string(lost_);
+        if (redis_->is_on()) end += redis_->words();
         reports_.tell(end + "\n");
         reports_.pass_on();
     }
@@ -582,7 +594,9 @@ for (const Bin& one : bins_)
         std::printf("], \"bins\": [");
         for (size_t i = 0; i < bins_.size(); i++)
             std::printf("%s[\"%s\", %u, %u]", i ? ", " : "", Figures[bins_[i].figure], bins_[i].bin, bins_[i].count);
-        std::printf("], \"rows\": [%s]}\n", row_list_.c_str());
+        std::printf("], \"rows\": [%s]", row_list_.c_str());
+        if (redis_->is_on()) std::printf(", \"redis\": %s", redis_->json().c_str());
+        std::printf("}\n");
     }
 
     static unsigned long long ull(uint64_t value) { return value; }
@@ -598,6 +612,7 @@ for (const Bin& one : bins_)
     std::vector<Shown> shown_;
     std::vector<Bin> bins_;
     std::optional<RowReader<Vsession_sim>> rows_;
+    std::optional<RedisEnd<Vsession_sim>> redis_;
     std::string row_list_;
     uint64_t delay_ = 0, port_ = 0, open_ = 0, most_open_ = 0;
     bool each_ = false, sums_ = false;

@@ -1,8 +1,10 @@
-// session_engine between its MACs, for simulation. Each member of the load is a port.
+// session_engine between its MACs, for simulation, and session_redis between those of the other port. The
+// latter has a clock of its own, so that it costs nothing where it is not used.
 module session_sim
   import tare_pkg::*;
   import session_pkg::*;
   import session_engine_pkg::*;
+  import session_redis_pkg::*;
 #(
     parameter int unsigned Sessions = 8192
 ) (
@@ -63,7 +65,20 @@ module session_sim
     output logic        tx_en_o,
     output logic        tx_er_o,
     input  logic [7:0]  rxd_i,
-    input  logic        rx_dv_i
+    input  logic        rx_dv_i,
+    // Redis, with another GMII.
+    input  logic        redis_clk_i,
+    input  redis_t      redis_i,
+    input  logic        head_write_i,
+    input  logic [7:0]  head_place_i,
+    input  logic [7:0]  head_byte_i,
+    output logic [8:0]  redis_counted_o,
+    output logic [5:0]  redis_events_o,
+    output logic [7:0]  redis_txd_o,
+    output logic        redis_tx_en_o,
+    output logic        redis_tx_er_o,
+    input  logic [7:0]  redis_rxd_i,
+    input  logic        redis_rx_dv_i
 );
   tick_t now;
   logic heard_valid, beat_valid, beat_ready;
@@ -168,6 +183,55 @@ module session_sim
       .rx_er_i   (1'b0),
       .valid_o   (heard_valid),
       .received_o(heard),
+      .noise_o   ()
+  );
+
+  logic redis_heard_valid, redis_beat_valid, redis_beat_ready;
+  received_t redis_heard;
+  beat_t redis_beat;
+  logic [7:0] redis_byte;
+  session_redis redis (
+      .clk_i         (redis_clk_i),
+      .rst_ni,
+      .redis_i,
+      .head_write_i,
+      .head_place_i,
+      .head_byte_i,
+      .result_valid_i(result_valid_o),
+      .result_i      (result),
+      .counted_o     (redis_counted_o),
+      .events_o      (redis_events_o),
+      .heard_valid_i (redis_heard_valid),
+      .heard_i       (redis_heard),
+      .beat_valid_o  (redis_beat_valid),
+      .beat_ready_i  (redis_beat_ready),
+      .beat_o        (redis_beat)
+  );
+  mac_tx_gmii redis_mac_tx (
+      .clk_i     (redis_clk_i),
+      .rst_ni,
+      .valid_i   (redis_beat_valid),
+      .ready_o   (redis_beat_ready),
+      .beat_i    (redis_beat),
+      .step_o    (),
+      .byte_o    (redis_byte),
+      .byte_i    (redis_byte),
+      .txd_o     (redis_txd_o),
+      .tx_en_o   (redis_tx_en_o),
+      .tx_er_o   (redis_tx_er_o),
+      .sent_o    (),
+      .underrun_o()
+  );
+  mac_rx_gmii redis_mac_rx (
+      .clk_i     (redis_clk_i),
+      .rst_ni,
+      .now_i     (64'(now)),
+      .time_i    ('0),
+      .rxd_i     (redis_rxd_i),
+      .rx_dv_i   (redis_rx_dv_i),
+      .rx_er_i   (1'b0),
+      .valid_o   (redis_heard_valid),
+      .received_o(redis_heard),
       .noise_o   ()
   );
 endmodule

@@ -1,0 +1,76 @@
+// Reads Redis's replies (RESP), a byte each cycle. Each command, an XADD, has one: an id if it was stored, an
+// error otherwise.
+//
+//   $10\r\n00000001-0\r\n     stored
+//   -ERR ...\r\n              refused. "equal or smaller" says that Redis has it: so a command that was sent
+//                             before, over another connection, was stored then (`again_i`).
+//   -LOADING, -BUSY           nothing is taken for now
+//
+// All else is wrong.
+module session_redis_replies (
+    input  logic       clk_i,
+    input  logic       rst_ni,
+    input  logic       restart_i,  // of another connection
+    input  logic       valid_i,
+    input  logic [7:0] byte_i,
+    input  logic       again_i,
+    output logic       stored_o,   // with the last byte
+    output logic       refused_o,
+    output logic       busy_o,
+    output logic       wrong_o
+);
+  typedef enum logic [2:0] {
+    First,
+    Size,
+    Id,
+    Code,  // the first letter of an error
+    Error
+  } state_e;
+
+  localparam logic [7:0] LineFeed = 8'h0a;
+
+  state_e state_q;
+  logic [2:0] matched_q;  // of "smaller"
+  logic busy_q;
+
+  function automatic logic [7:0] wanted(input logic [2:0] at);
+    unique case (at)
+      3'd0:    return "s";
+      3'd1:    return "m";
+      3'd2:    return "a";
+      3'd3:    return "l";
+      3'd4:    return "l";
+      3'd5:    return "e";
+      default: return "r";
+    endcase
+  endfunction
+
+  wire ends = valid_i && byte_i == LineFeed;
+  wire is_there = matched_q == 3'd7 && again_i;
+  assign stored_o  = ends && (state_q == Id || state_q == Error && is_there);
+  assign refused_o = ends && state_q == Error && !is_there && !busy_q;
+  assign busy_o    = ends && state_q == Error && busy_q;
+  assign wrong_o   = valid_i && state_q == First && byte_i != "$" && byte_i != "-" || ends && state_q == Code;
+
+  always_ff @(posedge clk_i) begin
+    if (valid_i) begin
+      unique case (state_q)
+        First: begin
+          if (byte_i == "$") state_q <= Size;
+          if (byte_i == "-") state_q <= Code;
+        end
+        Size: if (ends) state_q <= Id;
+        Code: begin
+          state_q   <= Error;
+          busy_q    <= byte_i == "L" || byte_i == "B";
+          matched_q <= '0;
+        end
+        default: begin
+          if (ends) state_q <= First;
+          if (matched_q != 3'd7) matched_q <= byte_i == wanted(matched_q) ? matched_q + 3'd1 : 3'(byte_i == "s");
+        end
+      endcase
+    end
+    if (restart_i || !rst_ni) state_q <= First;
+  end
+endmodule

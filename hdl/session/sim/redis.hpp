@@ -1,0 +1,155 @@
+// The module's other wire, which goes to Redis (session_redis.sv): its end, what the host writes, and what is
+// counted. Without --redis_tap or --redis_fd this part has no clock.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "descriptors.hpp"
+#include "ethernet.hpp"
+#include "options.hpp"
+#include "responder.hpp"
+
+template <typename Top>
+class RedisEnd {
+  public:
+    RedisEnd(const Options& o, Top& top) : o_(o), top_(top) {
+        if (o.has("redis_tap")) {
+            tap_ = std::make_unique<Tap>(o.text("redis_tap", ""), peer());
+            wire_.emplace(tap_->fd);
+        } else if (o.has("redis_fd")) {
+            wire_.emplace(static_cast<int>(o.number("redis_fd", 0)));
+        }
+        drops_ = o.number("redis_drops", 0);
+    }
+
+    bool is_on() const { return wire_.has_value(); }
+
+    void set() {
+        if (!is_on()) return;
+        make_head();
+        Packed p;
+        p.put(o_.number("redis_mac", 0x021800000102, 16), 48).put(address_of(o_.text("redis_address", "198.18.1.2")), 32);
+        p.put(o_.number("redis_from", 20'000), 16);
+        p.put(tap_ ? tap_->mac : o_.number("redis_peer_mac", 0x021800000101, 16), 48).put(address_of(peer()), 32);
+        p.put(o_.number("redis_port", 6379), 16).put(head_.size(), 8).put(number_at_, 8);
+        p.put(o_.number("redis_pause", 100), 16).put(o_.number("redis_patience", 4000), 16);
+        p.put(o_.number("redis_flush", 10), 16).put(o_.number("redis_micro", o_.number("micro", 125)), 8);
+        p.put(o_.number("secret", 0x5eed1234), 32);
+        p.into(top_.redis_i);
+    }
+
+    template <typename Tick>
+    void write_head(Tick tick) {
+        for (size_t i = 0; i < head_.size(); i++) {
+            top_.head_write_i = 1;
+            top_.head_place_i = static_cast<uint8_t>(256 - head_.size() + i);
+            top_.head_byte_i = static_cast<uint8_t>(head_[i]);
+            tick();
+        }
+        top_.head_write_i = 0;
+    }
+
+    void look() {
+        if (!is_on()) return;
+        if (wire_->ended()) throw std::runtime_error("the device at the end of Redis's wire is gone");
+        while (waiting_.size() < 64) {
+            auto frame = wire_->receive();
+            if (!frame) break;
+            if (frame->size() <= 1514 && !lost()) waiting_.push_back(std::move(*frame));
+        }
+    }
+
+    // Before a cycle, and behind it.
+    void before() {
+        if (!is_on()) return;
+        if (at_ == in_.size() && gap_ == 0 && !waiting_.empty()) {
+            in_ = on_the_wire(waiting_.front());
+            at_ = 0;
+            waiting_.pop_front();
+        }
+        top_.redis_rx_dv_i = at_ < in_.size();
+        if (at_ < in_.size()) {
+            top_.redis_rxd_i = in_[at_++];
+            if (at_ == in_.size()) gap_ = kGapBytes;
+        } else if (gap_) {
+            gap_--;
+        }
+    }
+    void behind() {
+        if (!is_on()) return;
+        if (top_.redis_tx_er_o) wrong_++;
+        if (top_.redis_tx_en_o) {
+            out_.push_back(top_.redis_txd_o);
+        } else if (!out_.empty()) {
+            left(frame_of(out_));
+            out_.clear();
+        }
+        if (top_.result_valid_o) events_++;
+        for (uint32_t set = top_.redis_counted_o; set; set &= set - 1) counted_[__builtin_ctz(set)]++;
+        if (top_.redis_counted_o >> Stored & 1) stored_ += top_.redis_events_o;
+        if (top_.redis_counted_o >> Refused & 1) refused_ += top_.redis_events_o;
+    }
+
+    // Events without a reply.
+    uint64_t missing() const { return is_on() ? events_ - stored_ - refused_ - counted_[Dropped] : 0; }
+
+    std::string json() const {
+        std::string text = "{\"events\": " + std::to_string(events_) + ", \"events_stored\": " + std::to_string(stored_) +
+                           ", \"events_refused\": " + std::to_string(refused_) + ", \"events_unconfirmed\": " +
+                           std::to_string(missing()) + ", \"frames_wrong\": " + std::to_string(wrong_);
+        for (size_t i = 0; i < Counts; i++) text += std::string(", \"") + Names[i] + "\": " + std::to_string(counted_[i]);
+        return text + "}";
+    }
+    // The same, for the host.
+    std::string words() const {
+        return " redis_events " + std::to_string(events_) + " redis_stored " + std::to_string(stored_) + " redis_refused " +
+               std::to_string(refused_) + " redis_dropped " + std::to_string(counted_[Dropped]) + " redis_unconfirmed " +
+               std::to_string(missing()) + " redis_ended " + std::to_string(counted_[Ended]);
+    }
+
+  private:
+    static constexpr size_t Counts = 9;
+    static constexpr const char* Names[Counts] = {"resent", "wrong", "busy", "late", "ended",
+                                                  "opened", "refused", "stored", "dropped"};
+    enum { Ended = 4, Refused = 6, Stored = 7, Dropped = 8 };
+
+    std::string peer() const { return o_.text("redis_tap_address", "198.18.1.1"); }
+
+    void make_head() {
+        const std::string key = o_.text("redis_key", "tare:sim:module");
+        const auto word = [](const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; };
+        head_ = "*5\r\n" + word("XADD") + word(key) + "$10\r\n";
+        number_at_ = head_.size();
+        head_ += "00000000-0\r\n" + word("events") + "$1280\r\n";
+        if (head_.size() > 178) throw std::runtime_error("--redis_key " + key + " is too long");
+    }
+
+    void left(const Bytes& frame) {
+        bool wrong = frame.empty();
+        if (!wrong) Segment::read(frame, wrong);
+        if (wrong) wrong_++;
+        if (!frame.empty() && !lost()) wire_->send_frame(frame);
+    }
+
+    bool lost() { return drops_ && ++frames_ % drops_ == 0; }
+
+    const Options& o_;
+    Top& top_;
+    std::unique_ptr<Tap> tap_;
+    std::optional<WireEnd> wire_;
+    std::string head_;
+    size_t number_at_ = 0;
+    uint64_t drops_ = 0, frames_ = 0;
+    uint64_t events_ = 0, stored_ = 0, refused_ = 0, wrong_ = 0, counted_[Counts] = {};
+    std::deque<Bytes> waiting_;
+    Bytes in_, out_;
+    size_t at_ = 0;
+    unsigned gap_ = 0;
+};
