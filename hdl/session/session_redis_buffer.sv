@@ -16,7 +16,8 @@ module session_redis_buffer
   import session_redis_pkg::*;
 #(
     parameter int unsigned Events   = EventsOfCommand,
-    parameter int unsigned Commands = MostCommands      // Events * Commands is at most 512
+    parameter int unsigned Commands = MostCommands,
+    parameter int unsigned Rows     = 512               // a power of two, at least Events * Commands
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -32,7 +33,8 @@ module session_redis_buffer
     input  event_row_t  read_i,
     output event_bits_t read_o
 );
-  event_bits_t memory[512];
+  localparam int unsigned Width = $clog2(Rows);
+  event_bits_t memory[Rows];
   held_t held[16];  // events of a command
   event_row_t row_q;
   held_t place_q, count_q;  // in the open command: rows, and events
@@ -51,8 +53,8 @@ module session_redis_buffer
   assign events_o   = held[oldest_q];
 
   always_ff @(posedge clk_i) begin
-    if (writes) memory[row_q] <= takes ? event_of(result_i) : NoEvent;
-    read_o <= memory[read_i];
+    if (writes) memory[row_q[Width-1:0]] <= takes ? event_of(result_i) : NoEvent;
+    read_o <= memory[read_i[Width-1:0]];
   end
 
   always_ff @(posedge clk_i) begin
