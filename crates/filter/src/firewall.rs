@@ -85,6 +85,10 @@ pub struct Firewall {
 /// Codes must fit 24 bits, the three ends included.
 const MOST: usize = Rules::MOST;
 
+const fn fit(rules: usize) -> Result<(), CompileError> {
+    if rules > MOST { Err(CompileError::TooMany { rules, most: MOST }) } else { Ok(()) }
+}
+
 impl Firewall {
     /// Makes the tables: about 0.1 s for 100 000 rules.
     ///
@@ -92,9 +96,7 @@ impl Firewall {
     /// More rules or port blocks than the tables hold.
     pub fn compile(rules: &Rules) -> Result<Self, CompileError> {
         let count = rules.rules.len();
-        if count > MOST {
-            return Err(CompileError::TooMany { rules: count, most: MOST });
-        }
+        fit(count)?;
         Ok(Self {
             v4: Half4::compile(rules)?,
             v6: Half6::compile(rules)?,
@@ -326,5 +328,79 @@ impl Half6 {
             }
         }
         u32::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn firewall(text: &str) -> Firewall {
+        Firewall::compile(&Rules::parse(text, "r").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn as_many_rules_as_are_allowed_have_codes_of_24_bits() {
+        assert_eq!(fit(MOST), Ok(()));
+        assert_eq!(fit(MOST + 1), Err(CompileError::TooMany { rules: 8_000_001, most: 8_000_000 }));
+        assert!(crate::compile::code(MOST + 2, true) < 1 << 24);
+    }
+
+    #[test]
+    fn what_no_rule_decides_has_its_own_judge() {
+        let firewall =
+            firewall("drop from 10.0.0.0/8\ndrop from 11.0.0.0/8\ndrop from 12.0.0.0/8\nother drop");
+        let tail = Tail::new(1, None);
+        let from = |source| Fields::V4(V4 { source, destination: 0, tail });
+        for (fields, judge, action) in [
+            (from(0x0c01_0203), Judge::Rule(2), Action::Drop),
+            (from(0x0d01_0203), Judge::Default, Action::Pass),
+            (Fields::V6(V6 { source: 0, destination: 0, tail }), Judge::Default, Action::Pass),
+            (Fields::Hidden, Judge::Default, Action::Pass),
+            (Fields::Other, Judge::Other, Action::Drop),
+            (Fields::Malformed, Judge::Malformed, Action::Drop),
+        ] {
+            let decision = firewall.decide_fields(&fields);
+            assert_eq!((firewall.judge(decision), decision.action()), (judge, action), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_memory_of_the_tables_is_told() {
+        // A table has four slots or more, and 16 behind them. IPv4: one prefix in slots of one word, two
+        // classes, no tuple but the first of two words, exact slots of two; IPv6: three, one, four and four.
+        let (v4, v6) = (20 + 2 + 2 + 20 * 2, 20 * 3 + 1 + 4 + 20 * 4);
+        assert_eq!(firewall("drop from 10.0.0.0/8").cost().bytes, (v4 + v6) * 8);
+        // 33 entries have 128 slots: 144 with those behind them.
+        let text: String = (0..33).map(|net| format!("drop from 10.{net}.0.0/16\n")).collect();
+        assert_eq!(firewall(&text).cost().bytes, (144 + 34 + 2 + 20 * 2 + v6) * 8);
+    }
+
+    #[test]
+    fn more_tables_than_many_are_warned_of() {
+        let warning = |tuples| Cost { tuples, ..Cost::default() }.warning();
+        assert_eq!(warning(Cost::MANY_TUPLES), None);
+        assert!(warning(Cost::MANY_TUPLES + 1).unwrap().contains("33 tables"));
+    }
+
+    #[test]
+    fn what_is_touched_is_what_the_search_looks_at_first() {
+        let four: String = (0..100).map(|net| format!("drop from 10.{net}.0.0/16\n")).collect();
+        let six: String = (0..100).map(|net| format!("drop from fd00:{net}::/32\n")).collect();
+        let firewall = firewall(&(four + &six));
+        // Not all are in the first slot of those that they may be in, but more than half of them.
+        let tail = Tail::new(1, None);
+        let (mut found4, mut found6) = (0, 0);
+        for net in 0..100_u32 {
+            let source = 0x0a00_0203 | net << 16;
+            let touched = firewall.touch(&Fields::V4(V4 { source, destination: 0, tail }));
+            found4 += u32::from(touched & PREFIX4 == u64::from(source & 0xffff_0000) << 32 | 16);
+            let group = u32::from_str_radix(&net.to_string(), 16).unwrap();
+            let source = u128::from(0xfd00_0000 | group) << 96 | 7;
+            let touched = firewall.touch(&Fields::V6(V6 { source, destination: 0, tail }));
+            found6 += u32::from(touched & 0xff == 32);
+        }
+        assert!(found4 > 50 && found6 > 50, "{found4} {found6}");
+        assert_eq!(firewall.touch(&Fields::Other), 0);
     }
 }

@@ -125,4 +125,18 @@ mod tests {
         assert_eq!((carried.default(), carried.other(), carried.malformed()), (hit(5), hit(6), hit(7)));
         assert_eq!(gone, hit(2));
     }
+
+    #[test]
+    fn counters_of_all_threads_add_up() {
+        let mut one = Hits::new(1);
+        for (slot, bytes) in [(0, 60), (0, 100), (3, 64), (9, 1)] {
+            one.count(Decision::from_code(slot << 1), bytes);
+        }
+        let mut all = Hits::new(0);
+        all.add(&one);
+        all.add(&one);
+        assert_eq!(all.rules(), [Hit { frames: 4, bytes: 320 }]);
+        assert_eq!((all.other(), all.malformed()), (Hit::default(), Hit { frames: 2, bytes: 128 }));
+        assert_eq!(all.total(), Hit { frames: 6, bytes: 448 });
+    }
 }

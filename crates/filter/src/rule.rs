@@ -229,3 +229,21 @@ impl fmt::Display for Rules {
         writeln!(f, "default {}\nother {}", self.default, self.other)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_without_text_has_its_position_for_a_line() {
+        let written = Rules::parse("# head\ndrop all\n\npass all", "r").unwrap();
+        assert_eq!([0, 1].map(|index| written.line(index)), [2, 4]);
+        let made = Rules { lines: Vec::new(), ..written };
+        assert_eq!([0, 1, 7].map(|index| made.line(index)), [1, 2, 8]);
+    }
+
+    #[test]
+    fn a_prefix_is_debugged_as_it_is_written() {
+        assert_eq!(format!("{:?}", Prefix::around([10, 1, 2, 3].into(), 8)), "10.0.0.0/8");
+    }
+}

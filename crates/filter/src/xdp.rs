@@ -61,6 +61,15 @@ const MOST_BYTES: usize = 1 << 29;
 /// Bytes of a counter: frames, bytes.
 const ROW: usize = 16;
 
+/// Whether a program can look up so many tables, and have so many bytes of tables and of counters.
+const fn fit(tuples: usize, tables: usize, counters: usize) -> Result<(), XdpError> {
+    let bytes = if tables > counters { tables } else { counters };
+    if tuples > MOST_TUPLES {
+        return Err(XdpError::TooDeep { tuples, most: MOST_TUPLES });
+    }
+    if bytes > MOST_BYTES { Err(XdpError::TooLarge { bytes, most: MOST_BYTES }) } else { Ok(()) }
+}
+
 /// A loaded program with its tables and counters.
 pub struct Loaded {
     program: Program,
@@ -89,21 +98,15 @@ impl Loaded {
         onward: Onward,
         refusals: Option<&Refusals>,
     ) -> Result<Self, XdpError> {
-        let tuples = firewall.cost().tuples;
-        if tuples > MOST_TUPLES {
-            return Err(XdpError::TooDeep { tuples, most: MOST_TUPLES });
-        }
         let image = Image::new(&firewall);
         let cpus = bpf::possible_cpus()?;
         // Counters of two CPUs are never in one cache line.
         let stride = ((firewall.rules().rules.len() + ENDS) * ROW).next_multiple_of(128);
-        let bytes = image.bytes.len().max(stride * cpus);
-        if bytes > MOST_BYTES {
-            return Err(XdpError::TooLarge { bytes, most: MOST_BYTES });
-        }
+        let all = stride * cpus;
+        fit(firewall.cost().tuples, image.bytes.len(), all)?;
         let tables = Map::create(&MapSpec::memory("tare_rules", image.bytes.len() as u32))?;
         tables.share()?.write(0, &image.bytes);
-        let counters = Map::create(&MapSpec::memory("tare_hits", (stride * cpus) as u32))?;
+        let counters = Map::create(&MapSpec::memory("tare_hits", all as u32))?;
         let devices = match onward {
             Onward::Host => None,
             Onward::Interface(index) => Some(device(index)?),
@@ -255,5 +258,21 @@ impl Parts<'_> {
         a.load(Size::Double, R2, R1, 0).add(R2, 1).store(Size::Double, R1, 0, R2);
         a.load(Size::Double, R3, R10, stack::LENGTH);
         a.load(Size::Double, R2, R1, 8).add(R2, R3).store(Size::Double, R1, 8, R2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_as_many_tables_and_bytes_as_the_kernel_lets_it() {
+        let most = 512 << 20;
+        assert!(fit(256, most, most).is_ok());
+        assert!(matches!(fit(257, 1, 1), Err(XdpError::TooDeep { tuples: 257, most: 256 })));
+        for (tables, counters) in [(most + 1, 1), (1, most + 1)] {
+            let error = fit(1, tables, counters);
+            assert!(matches!(error, Err(XdpError::TooLarge { bytes, .. }) if bytes == most + 1));
+        }
     }
 }

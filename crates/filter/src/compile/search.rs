@@ -108,6 +108,9 @@ mod tests {
         let mut steep = even;
         steep[127].1 = 1_000_000;
         assert!(depth(&steps(&weights(&steep)), 0) <= 14);
+        // Each twice as often as all that are shorter: split by weight alone, each would be a step.
+        let doubled: Vec<_> = (1..=60).map(|length| (length, 1 << length)).collect();
+        assert!(depth(&steps(&weights(&doubled)), 0) <= 12);
         assert!(steps(&[5]).is_empty());
     }
 }

@@ -97,6 +97,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn no_entry_is_further_from_its_place_than_a_look_up_goes() {
+        let entries: Vec<[u64; 1]> = (1..=17).map(|entry| [entry]).collect();
+        // All in one place: as many as a look-up touches, and one more.
+        assert_eq!(Table::new(&entries[..MOST_STEPS], |_| 0).unwrap().steps, MOST_STEPS);
+        assert!(Table::new(&entries, |_| 0).is_none());
+    }
+
     proptest! {
         #[test]
         fn every_entry_is_among_the_candidates_of_its_hash(
