@@ -167,6 +167,9 @@ mod tests {
         let reply = request.reply(Mac([2, 0, 0, 0, 0, 2]));
         assert_eq!(reply.to_string(), "ARP 198.18.0.2 is at 02:00:00:00:00:02");
         assert_eq!((reply.target_mac, reply.target), (request.sender_mac, request.sender));
+        let mut room = [0; LENGTH];
+        reply.emit(&mut room).unwrap();
+        assert_eq!(Repr::parse(&View::new(&room).unwrap()), Ok(reply));
     }
 
     #[test]

@@ -116,6 +116,20 @@ mod tests {
         assert_eq!(sum(&[0x12, 0x34, 0x56]), 0x1234 + 0x5600);
     }
 
+    #[test]
+    fn few_bytes_are_summed_as_they_stand() {
+        for words in [7, 8] {
+            assert_eq!(sum(&[0xff; 32][..words * 4]), words as u64 * 0xffff_ffff);
+        }
+    }
+
+    #[test]
+    fn the_largest_sum_folds_without_a_carry_that_is_lost() {
+        // Of the last: ffff_ffff + 1_0000 = 1_0000_ffff; 1_0000 + ffff = 1_ffff; 1 + ffff = 1_0000; 1 + 0 = 1.
+        let sums = [u64::MAX, 0x1_0000, 0xffff_ffff_0001_0000];
+        assert_eq!(sums.map(fold), [0xffff, 1, 1]);
+    }
+
     proptest! {
         #[test]
         fn an_update_is_the_checksum_of_the_new_bytes(

@@ -146,6 +146,13 @@ mod tests {
     }
 
     #[test]
+    fn the_lowest_bit_of_the_first_byte_says_that_it_is_to_a_group() {
+        let groups = [Mac::BROADCAST, Mac([1, 0, 0x5e, 0, 0, 1]), Mac([0x33, 0x33, 0, 0, 0, 1])];
+        assert!(groups.iter().all(|mac| mac.is_multicast()));
+        assert!(![Mac([2, 1, 1, 1, 1, 1]), Mac([0; 6])].iter().any(|mac| mac.is_multicast()));
+    }
+
+    #[test]
     fn a_header_that_is_cut_off_is_an_error_with_both_lengths() {
         let error = View::new(&BYTES[..13]).unwrap_err().to_string();
         assert_eq!(error, "Ethernet header cut off: 13 bytes, 14 needed");

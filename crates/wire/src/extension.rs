@@ -55,6 +55,7 @@ impl Extension {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn a_fragment_is_the_whole_and_options_are_padding() {
@@ -63,6 +64,13 @@ mod tests {
         assert_eq!(room, [17, 0, 0, 0, 0, 0, 0, 1]);
         Extension::Destination.emit(6, &mut room).unwrap();
         assert_eq!(room, [6, 0, 1, 4, 0, 0, 0, 0]);
-        assert!(Extension::HopByHop.emit(6, &mut room[..7]).is_err());
+        let error = Extension::HopByHop.emit(6, &mut room[..7]).unwrap_err().to_string();
+        assert_eq!(error, "IPv6 hop-by-hop options header cut off: 7 bytes, 8 needed");
+    }
+
+    #[test]
+    fn each_is_announced_by_its_number() {
+        let all = [Extension::HopByHop, Extension::Destination, Extension::Fragment];
+        assert_eq!(all.map(Extension::protocol), [0, 60, 44]);
     }
 }

@@ -148,7 +148,93 @@ mod tests {
                 all.push(vec![ethernet.clone(), network.clone(), transport]);
             }
         }
+        let inside = |tunnel: &[Layer]| {
+            let packet = [samples::networks()[0].clone(), udp(9)];
+            [&[ethernet.clone()], tunnel, &packet].concat()
+        };
+        let to = |destination| Layer::Udp { source: 1024, destination, checksum: false };
+        let [outer, _] = samples::networks();
+        all.push(inside(&[Layer::Pppoe { session: 17 }]));
+        all.push(inside(&[outer.clone(), to(gtpu::PORT), Layer::Gtpu { tunnel: 5 }]));
+        all.push(inside(&[outer.clone(), to(4_789), Layer::Vxlan { network: 7 }, ethernet.clone()]));
+        all.push(inside(&[outer, Layer::Gre { key: Some(5) }]));
         all
+    }
+
+    fn innermost_payload(frame: &[u8]) -> usize {
+        let mut tuple = parse::summary(frame).unwrap();
+        while let Some(within) = inner(frame, &tuple) {
+            tuple = within;
+        }
+        tuple.payload.into()
+    }
+
+    /// Ethernet, and packets of IPv4 within each other; the last is a datagram with two bytes. All lengths and
+    /// checksums are 0, but that of UDP, which is none.
+    fn nested(packets: usize) -> Vec<u8> {
+        let mut frame = vec![0; 14 + packets * 20 + 10];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        for packet in 0..packets {
+            let at = 14 + packet * 20;
+            frame[at] = 0x45;
+            frame[at + 9] = if packet + 1 == packets { UDP } else { 4 };
+        }
+        frame
+    }
+
+    #[test]
+    fn five_packets_within_each_other_are_finished_and_no_more() {
+        for packets in [1, 2, 5, 6] {
+            let mut frame = nested(packets);
+            finish(&mut frame, true);
+            for packet in 0..packets {
+                let at = 14 + packet * 20;
+                let header = crate::ipv4::View::new(&frame[at..]);
+                let is_right = header.is_ok_and(|header| {
+                    header.verify().is_ok() && usize::from(header.total_length()) == frame.len() - at
+                });
+                assert_eq!(is_right, packet < LEVELS, "{packet} of {packets}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_has_neither_length_nor_checksum() {
+        let whole = made(stacks().remove(0), 128);
+        // 34 bytes of Ethernet and IPv4, then UDP: its length is at 38, and its checksum at 40.
+        for size in 34..=44 {
+            let mut ours = whole[..size].to_vec();
+            finish(&mut ours, true);
+            assert_eq!(usize::from(half(&ours, 16)), size - 14);
+            if size >= 40 {
+                assert_eq!(usize::from(half(&ours, 38)), size - 34);
+            } else {
+                assert_eq!(ours[34..], whole[34..size], "{size}");
+            }
+            if size >= 42 {
+                let tuple = parse::summary(&ours).unwrap();
+                let pseudo = pseudo(&tuple).unwrap();
+                crate::udp::View::new(&ours[34..]).unwrap().verify(&pseudo).unwrap();
+            } else {
+                assert_eq!(ours[size.min(40)..], whole[size.min(40)..size], "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_udp_has_no_checksum_of_0() {
+        let last_words = |frame: &[u8]| (half(frame, frame.len() - 4), half(frame, frame.len() - 2));
+        // As by hand in `udp`: with 6fa9 behind it the sum is ffff.
+        let mut frame = vec![0; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 30, 0, 0, 0, 0, 64, UDP, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+        frame.extend([4, 0, 0, 9, 0, 10, 1, 1, 0x6f, 0xa9]);
+        finish(&mut frame, false);
+        assert_eq!(last_words(&frame), (0xffff, 0x6fa9));
+        // An echo: 0800 + f7ff = ffff.
+        frame[23] = ICMP;
+        frame[34..].copy_from_slice(&[8, 0, 1, 1, 0xf7, 0xff, 0, 0, 0, 0]);
+        finish(&mut frame, false);
+        assert_eq!(half(&frame, 36), 0);
     }
 
     /// A template makes right frames of each size: one that was cut or lengthened by hand becomes the same.
@@ -161,7 +247,7 @@ mod tests {
                 ours.resize(expected.len(), 0);
                 let headers = expected.len() - 100;
                 ours[headers..].copy_from_slice(&expected[headers..]);
-                let from = usize::from(parse::summary(&expected).unwrap().payload);
+                let from = innermost_payload(&expected);
                 ours[from..].copy_from_slice(&expected[from..]);
                 finish(&mut ours, true);
                 assert_eq!(ours, expected, "{layers:?} from {size}");

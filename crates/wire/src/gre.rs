@@ -91,4 +91,12 @@ mod tests {
         assert_eq!(Repr::parse(&all).unwrap(), (Repr { protocol: 0x86dd, key: Some(9) }, 16));
         assert!(Repr::parse(&[0, 1, 8, 0]).is_err(), "version 1");
     }
+
+    #[test]
+    fn a_header_without_a_key_is_half_as_long() {
+        let (plain, keyed) = (Repr { protocol: 0x0800, key: None }, Repr { protocol: 0x0800, key: Some(5) });
+        assert_eq!((plain.length(), keyed.length()), (4, 8));
+        assert_eq!(Repr::parse(&[0, 0, 8, 0]), Ok((plain, 4)));
+        assert!(plain.emit(&mut [0; 3]).is_err() && keyed.emit(&mut [0; 7]).is_err());
+    }
 }

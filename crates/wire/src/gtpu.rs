@@ -106,6 +106,13 @@ mod tests {
         // A sequence number, and one extension of four bytes (a PDU session container).
         let long = [0x36, 0xff, 0, 10, 0, 0, 0, 1, 0, 5, 0, 0x85, 1, 0, 0, 0, 0x45, 0];
         assert_eq!(Repr::parse(&long).unwrap(), (Repr { tunnel: 1 }, 16));
+        // What would announce an extension counts only where there may be one, and an extension must be there.
+        let sequence = [0x32, 0xff, 0, 4, 0, 0, 0, 1, 0, 5, 0, 0x85];
+        assert_eq!(Repr::parse(&sequence), Ok((Repr { tunnel: 1 }, 12)));
+        assert_eq!(
+            Repr::parse(&long[..12]).unwrap_err().to_string(),
+            "GTP-U header cut off: 12 bytes, 16 needed"
+        );
         assert!(Repr::parse(&[0x30, 1, 0, 0, 0, 0, 0, 0]).is_err(), "an echo");
         assert!(
             Repr::parse(&[0x34, 0xff, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0x85, 0, 0, 0, 0]).is_err(),

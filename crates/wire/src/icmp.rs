@@ -97,6 +97,7 @@ mod tests {
     fn raw_bytes_are_read_and_written_back() {
         let view = View::new(&REQUEST).unwrap();
         view.verify().unwrap();
+        assert_eq!((view.kind(), view.code(), view.checksum(), view.payload()), (8, 0, 0x92f9, &b"a"[..]));
         let repr = Repr::parse(&view).unwrap();
         assert_eq!(repr.to_string(), "ICMP echo request identifier 258 sequence 772");
         let mut room = *b"........a";

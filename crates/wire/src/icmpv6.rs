@@ -207,6 +207,7 @@ mod tests {
     fn raw_bytes_of_an_echo_are_read_and_written_back() {
         let view = View::new(&ECHO).unwrap();
         view.verify(&pseudo()).unwrap();
+        assert_eq!((view.kind(), view.code(), view.checksum()), (128, 0, 0x81b2));
         let repr = Repr::parse(&view).unwrap();
         assert_eq!(repr.to_string(), "ICMPv6 echo request identifier 258 sequence 772");
         let mut room = [0xff; 8];
@@ -241,6 +242,21 @@ mod tests {
         room[25] = 0;
         let read = Repr::parse(&View::new(&room).unwrap()).unwrap();
         assert_eq!(read, Repr::Solicitation { target, source: None });
+        // So does one that is longer than what is left.
+        room[25] = 2;
+        let read = Repr::parse(&View::new(&room).unwrap()).unwrap();
+        assert_eq!(read, Repr::Solicitation { target, source: None });
+    }
+
+    #[test]
+    fn an_option_is_found_behind_others() {
+        let mut room = [0; NEIGHBOUR_LENGTH + 16];
+        let target = "fd00::2".parse().unwrap();
+        Repr::Solicitation { target, source: None }.emit(&mut room, &pseudo()).unwrap();
+        room[24..26].copy_from_slice(&[14, 2]); // a nonce (RFC 3971 §5.3.2) of 16 bytes
+        room[40..].copy_from_slice(&[1, 1, 2, 0, 0, 0, 0, 7]);
+        let read = Repr::parse(&View::new(&room).unwrap()).unwrap();
+        assert_eq!(read, Repr::Solicitation { target, source: Some(Mac([2, 0, 0, 0, 0, 7])) });
     }
 
     #[test]

@@ -128,6 +128,24 @@ mod tests {
     }
 
     #[test]
+    fn ip_within_ip_is_found() {
+        // As long as the frame.
+        let outer =
+            |protocol: u8| [&[0x45, 0, 0, 0][..], &PACKET[4..9], &[protocol], &PACKET[10..20]].concat();
+        let four = framed(ETHERTYPE_IPV4, &[&outer(4), &PACKET]);
+        assert_eq!(ports(&four), Some((9, 62..64)));
+        let six = [&[0x60, 0, 0, 0, 0, 10, 17, 64][..], &[0xfd; 32], &PACKET[20..]].concat();
+        assert_eq!(ports(&framed(ETHERTYPE_IPV4, &[&outer(41), &six])), Some((9, 82..84)));
+        assert_eq!(ports(&framed(ETHERTYPE_IPV4, &[&outer(5), &PACKET])), None);
+        // All that the frame is within is passed over, as far as four levels.
+        let deep = framed(ETHERTYPE_IPV4, &[&outer(4), &outer(4), &outer(4), &outer(4), &outer(4), &PACKET]);
+        let summary = parse::summary(&deep).unwrap();
+        let at =
+            |network: u16| first(&deep, &summary, |tuple| (tuple.network == network).then_some(tuple.end));
+        assert_eq!([14, 34, 94, 114].map(at), [None, Some(144), Some(144), None]);
+    }
+
+    #[test]
     fn a_plain_packet_has_nothing_inside() {
         assert_eq!(ports(&framed(ETHERTYPE_IPV4, &[&PACKET])), None);
     }

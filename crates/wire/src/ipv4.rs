@@ -246,6 +246,53 @@ mod tests {
     }
 
     #[test]
+    fn each_field_has_bits_of_its_own() {
+        let repr = Repr {
+            source: Ipv4Addr::new(198, 18, 0, 1),
+            destination: Ipv4Addr::new(198, 19, 0, 2),
+            dscp: 0b10_1110,
+            ecn: 0b01,
+            identification: 0x1234,
+            dont_fragment: false,
+            more_fragments: true,
+            fragment_offset: 8 * 0x155,
+            ttl: 3,
+            protocol: 17,
+            options: Vec::new(),
+        };
+        let mut room = [0; 24];
+        repr.emit(&mut room).unwrap();
+        assert_eq!(room[..10], [0x45, 0xb9, 0, 24, 0x12, 0x34, 0x21, 0x55, 3, 17]);
+        let view = View::new(&room).unwrap();
+        assert_eq!(Repr::parse(&view), repr);
+        assert_eq!((view.fragment_offset(), view.checksum()), (8 * 0x155, half(&room, field::CHECKSUM)));
+        let text = "IPv4 198.18.0.1 > 198.19.0.2 protocol 17 ttl 3 fragment at 2728";
+        assert_eq!(repr.to_string(), text);
+        // What has the second half of a datagram is a fragment as well.
+        let last = Repr { more_fragments: false, dont_fragment: true, ..repr };
+        assert!(last.to_string().ends_with("fragment at 2728"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let good = Repr::parse(&View::new(&packet()).unwrap());
+        let error = |change: fn(&mut Repr)| {
+            let mut repr = good.clone();
+            change(&mut repr);
+            repr.emit(&mut [0; 80]).map_err(|error| error.to_string())
+        };
+        assert_eq!(error(|repr| (repr.dscp, repr.ecn) = (63, 3)), Ok(()));
+        assert_eq!(error(|repr| repr.dscp = 64).unwrap_err(), "IPv4: DSCP is 64; expected 0 to 63");
+        assert_eq!(error(|repr| repr.ecn = 4).unwrap_err(), "IPv4: ECN is 4; expected 0 to 3");
+        assert_eq!(error(|repr| repr.options = alloc::vec![1; 40]), Ok(()));
+        assert!(error(|repr| repr.options = alloc::vec![1; 44]).is_err());
+        assert!(error(|repr| repr.options = alloc::vec![1; 3]).is_err());
+        assert!(error(|repr| repr.fragment_offset = 4).is_err());
+        assert!(good.emit(&mut alloc::vec![0; 65_535]).is_ok());
+        assert!(good.emit(&mut alloc::vec![0; 65_536]).is_err());
+    }
+
+    #[test]
     fn options_are_carried_along() {
         let mut repr = Repr::parse(&View::new(&packet()).unwrap());
         repr.options = alloc::vec![0x94, 4, 0, 0]; // router alert (RFC 2113)

@@ -161,7 +161,7 @@ mod tests {
         let view = View::new(&BYTES).unwrap();
         let repr = Repr::parse(&view);
         assert_eq!((repr.traffic_class, repr.flow_label), (0xb8, 0x12345));
-        assert_eq!(view.payload(), [9; 4]);
+        assert_eq!((view.payload(), view.payload_length()), (&[9; 4][..], 4));
         assert_eq!(repr.to_string(), "IPv6 fd00::1 > fd00::2 next header 17 hop limit 64");
         let mut room = [9; 44];
         repr.emit(&mut room).unwrap();

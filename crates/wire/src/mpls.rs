@@ -76,6 +76,11 @@ mod tests {
         repr.emit(&mut room).unwrap();
         assert_eq!(room, bytes);
         assert_eq!(repr.to_string(), "MPLS 100 class 5 ttl 64 last");
+        let largest = Repr { label: (1 << 20) - 1, class: 7, is_last: false, ttl: 1 };
+        largest.emit(&mut room).unwrap();
+        assert_eq!((room, Repr::parse(&room)), ([0xff, 0xff, 0xfe, 1], Ok(largest)));
+        assert_eq!(largest.to_string(), "MPLS 1048575 class 7 ttl 1");
+        assert!(Repr { class: 8, ..repr }.emit(&mut room).is_err());
         let large = Repr { label: 1 << 20, ..repr };
         assert_eq!(
             large.emit(&mut room).unwrap_err().to_string(),

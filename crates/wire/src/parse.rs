@@ -352,6 +352,87 @@ mod tests {
         assert_eq!((tuple.transport, tuple.payload_range()), (70, 78..78));
     }
 
+    /// A packet of IPv6 whose length says nothing, with bytes behind its header.
+    fn six(next: u8, bytes: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::from([0; 12]);
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, next, 64]);
+        frame.extend([0xfd; 32]);
+        frame.extend(bytes);
+        frame
+    }
+
+    #[test]
+    fn fragments_and_authentication_of_ipv6_are_followed() {
+        let ports = [0, 53, 0, 54, 0, 8, 0, 0];
+        // The first fragment, with the three bits below the offset set; 16 bytes of authentication; UDP.
+        let mut chain = Vec::from([51, 0, 0, 7, 0, 0, 0, 0]);
+        chain.extend([17, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        chain.extend(ports);
+        let tuple = summary(&six(44, &chain)).unwrap();
+        assert_eq!((tuple.protocol, tuple.destination_port, tuple.transport), (17, 54, 54 + 24));
+        assert!(tuple.has_ports() && summary(&six(44, &chain[..23])).is_some_and(|cut| cut.protocol == 51));
+        // A later one: what is behind it is no header.
+        chain[3] = 8;
+        let tuple = summary(&six(44, &chain)).unwrap();
+        assert_eq!((tuple.protocol, tuple.transport, tuple.is_later_fragment), (51, 54 + 8, true));
+        // Eight headers, and nine.
+        for (count, protocol) in [(8, 17), (9, 60)] {
+            let mut chain = [60, 0, 0, 0, 0, 0, 0, 0].repeat(count);
+            chain[(count - 1) * 8] = 17;
+            assert_eq!(summary(&six(60, &chain)).unwrap().protocol, protocol, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_packet_ends_where_its_length_says_or_with_the_frame() {
+        let four = |told: u16| {
+            let mut frame = udp();
+            frame[23] = 47;
+            frame[16..18].copy_from_slice(&told.to_be_bytes());
+            summary(&frame).map(|tuple| tuple.end)
+        };
+        let told = [0, 19, 20, 28, 32, 33, 1_500].map(four);
+        assert_eq!(told, [Some(46), None, Some(34), Some(42), Some(46), Some(46), Some(46)]);
+        let six = |told: u8| {
+            let mut frame = six(47, &[0; 12]);
+            frame[19] = told;
+            summary(&frame).unwrap().end
+        };
+        assert_eq!([0, 1, 12, 13].map(six), [66, 55, 66, 66]);
+        // A header of 24 bytes must be there.
+        let mut options = udp();
+        (options[14], options[23]) = (0x46, 47);
+        assert_eq!(summary(&options[..37]), None);
+        assert_eq!(summary(&options[..38]).map(|tuple| tuple.transport), Some(38));
+    }
+
+    #[test]
+    fn payloads_begin_behind_headers_of_any_length() {
+        let range = |protocol: u8, bytes: &[u8]| {
+            let mut frame = Vec::from(&udp()[..34]);
+            frame[16..18].copy_from_slice(&(20 + bytes.len() as u16).to_be_bytes());
+            frame[23] = protocol;
+            frame.extend(bytes);
+            summary(&frame).unwrap().payload_range()
+        };
+        let with = |at: usize, byte: u8| {
+            let mut bytes = [0; 30];
+            bytes[at] = byte;
+            bytes
+        };
+        for (offset, expected) in [(0x40, 54..64), (0x60, 58..64), (0xf0, 64..64)] {
+            assert_eq!(range(TCP, &with(12, offset)), expected);
+        }
+        assert_eq!(range(TCP, &[0; 12]), 46..46, "cut before it says how long it is");
+        assert_eq!((range(SCTP, &[0; 30]), range(SCTP, &[0; 8])), (46..64, 42..42));
+        assert_eq!((range(ICMP, &[0; 30]), range(ICMP, &[0; 5])), (42..64, 39..39));
+        assert_eq!(range(47, &[0; 30]), 34..64);
+        for (told, expected) in [(7, 42..64), (8, 42..42), (20, 42..54), (31, 42..64)] {
+            assert_eq!(range(UDP, &with(5, told)), expected, "{told}");
+        }
+        assert_eq!((range(UDP, &[0; 7]), range(UDP, &[0; 3])), (41..41, 34..37));
+    }
+
     #[test]
     fn what_is_cut_off_is_not_there() {
         let whole = udp();

@@ -280,6 +280,14 @@ mod tests {
     }
 
     #[test]
+    fn an_hour_is_near_and_more_is_not() {
+        let sent = Signature { sent_unix_ns: NOW, ..Signature::default() };
+        let hour = 3_600_000_000_000;
+        assert!(sent.is_near(NOW - hour) && sent.is_near(NOW + hour));
+        assert!(!sent.is_near(NOW - hour - 1) && !sent.is_near(NOW + hour + 1));
+    }
+
+    #[test]
     fn zeros_and_ones_are_no_signature() {
         assert_eq!(Signature::read(&[0; LENGTH]), None);
         assert_eq!(Signature::read(&[0xff; LENGTH]), None);

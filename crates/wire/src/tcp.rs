@@ -218,6 +218,31 @@ mod tests {
     }
 
     #[test]
+    fn each_field_is_read_where_it_was_written() {
+        let repr = Repr {
+            source: 0x0102,
+            destination: 0x0304,
+            sequence: 0x0506_0708,
+            acknowledgment: 0x090a_0b0c,
+            flags: flag::ACK | flag::URG | flag::CWR,
+            window: 0x0d0e,
+            urgent: 0x0f10,
+            options: alloc::vec![1; 40],
+        };
+        let mut room = [7; 61];
+        repr.emit(&mut room, &PSEUDO).unwrap();
+        assert_eq!(room[..16], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0xf0, 0xb0, 13, 14]);
+        let view = View::new(&room).unwrap();
+        assert_eq!((Repr::parse(&view), view.payload()), (repr.clone(), &[7][..]));
+        assert_eq!(view.checksum(), half(&room, field::CHECKSUM));
+        assert!(repr.to_string().contains("[AUC]"));
+        for wrong in [3, 44] {
+            let wrong = Repr { options: alloc::vec![1; wrong], ..repr.clone() };
+            assert!(wrong.emit(&mut [0; 80], &PSEUDO).is_err());
+        }
+    }
+
+    #[test]
     fn a_data_offset_that_cannot_be_is_named() {
         let mut bytes = SYN;
         bytes[12] = 0x40;

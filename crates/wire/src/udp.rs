@@ -164,5 +164,8 @@ mod tests {
         assert_eq!(View::new(&bytes).unwrap_err().to_string(), "UDP: length is 7; expected at least 8");
         bytes[5] = 11;
         assert!(View::new(&bytes).is_err());
+        let repr = Repr { source: 1, destination: 2, checksum: true };
+        assert!(repr.emit(&mut alloc::vec![0; 65_535], &PSEUDO).is_ok());
+        assert!(repr.emit(&mut alloc::vec![0; 65_536], &PSEUDO).is_err());
     }
 }

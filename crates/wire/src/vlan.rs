@@ -124,5 +124,12 @@ mod tests {
             repr.emit(&mut [0; 4]).unwrap_err().to_string(),
             "VLAN: identifier is 4096; expected 0 to 4095"
         );
+        let largest = Repr { identifier: 4095, priority: 7, drop_eligible: false, ethertype: 0 };
+        let mut room = [0; 5];
+        largest.emit(&mut room).unwrap();
+        let view = View::new(&room).unwrap();
+        assert_eq!((Repr::parse(&view), view.payload()), (largest, &[0][..]));
+        let error = Repr { priority: 8, ..largest }.emit(&mut room).unwrap_err();
+        assert_eq!(error.to_string(), "VLAN: priority is 8; expected 0 to 7");
     }
 }
