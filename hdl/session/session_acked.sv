@@ -47,7 +47,7 @@ module session_acked
           w_o.r.state = Established;
           w_o.r.incarnation = w_i.r.incarnation;
           if (event_i.has_shift) w_o.r.shift = 32'(event_i.shift) > GreatestShift ? GreatestShift[3:0] : event_i.shift[3:0];
-          w_o.r.wnd_log = log_of(30'(event_i.window));
+          w_o.r.wnd_log = c_i.log;
           w_o.n.rtt = !w_i.r.flags.retransmitted;
           w_o.n.micros = w_i.r.flags.retransmitted ? '0 : now_i.micros - w_i.r.sent;
           w_o.n.connected = 1'b1;
@@ -57,14 +57,12 @@ module session_acked
           w_o.r.ack_by = c_i.now_delayed;
           w_o.stage = Place;
         end else if (c_i.after_una) begin
-          // advance(): `c_i.octets` leaves the FIN w_o.out.
-          logic [15:0] text;
+          // advance()
           logic fin;
           fin = w_i.r.flags.fin_out && c_i.acked_nxt;
-          text = c_i.octets < 0 || c_i.octets > counted(32'(w_i.r.in_flight)) ? w_i.r.in_flight : c_i.octets[15:0];
           w_o.r.snd_una = event_i.ack;
-          w_o.r.in_flight = w_i.r.in_flight - text;
-          w_o.r.left = less(w_i.r.left, text);
+          w_o.r.in_flight = w_i.r.in_flight - c_i.text;
+          w_o.r.left = less(w_i.r.left, c_i.text);
           if (fin) begin
             w_o.r.flags.fin_out = 1'b0;
             w_o.r.flags.fin_due = 1'b0;
@@ -90,7 +88,7 @@ module session_acked
             w_o.r.backoff = '0;
           end
           w_o.r.retries = '0;
-          w_o.n.acked = text != '0 && w_o.r.left == '0;
+          w_o.n.acked = c_i.text != '0 && w_i.r.left <= c_i.text;
         end else if (is_duplicate) begin
           // Three of them mean that the first segment was lost (RFC 5681 section 3.2).
           w_o.r.retries = &w_i.r.retries ? w_i.r.retries : w_i.r.retries + 8'd1;
@@ -106,7 +104,7 @@ module session_acked
 
       // rearm(): the timer stops when all is acknowledged, and starts again when a part is (RFC 6298 section 5).
       Settle: begin
-        w_o.stage = w_i.p.shut != CauseNone ? Timers : Window;
+        w_o.stage = w_i.p.shut != CauseNone ? Late : Window;
         w_o.r.flags.untimed = path_i.burst > 16'd1 && !quiet;
         if (quiet && !(w_i.r.flags.persist && w_i.r.left != '0)) begin
           w_o.r.flags.timed = 1'b0;
@@ -126,16 +124,16 @@ module session_acked
       end
 
       Window: begin
-        w_o.stage = Place;
+        w_o.stage = Take;
         // Only a segment that covers Last.ACK.sent (RFC 7323 section 4.3).
         if (w_i.r.flags.stamped && event_i.stamps.valid && !c_i.stamp_old &&
-            !(w_i.p.wait_out ? succeeds(event_i.seq, w_i.r.rcv_nxt) : c_i.after_last_ack)) begin
+            !(w_i.p.wait_out ? c_i.seq_ahead : c_i.after_last_ack)) begin
           w_o.r.ts_recent = event_i.stamps.value;
         end
         if (w_i.r.state != FinWait2 && w_i.r.state != TimeWait && !c_i.before_una && !c_i.before_wl1) begin
           w_o.r.snd_wnd = c_i.announced[29:0];
           w_o.r.snd_wl1 = event_i.seq;
-          if (log_of(c_i.announced[29:0]) > w_i.r.wnd_log) w_o.r.wnd_log = log_of(c_i.announced[29:0]);
+          if (c_i.log > w_i.r.wnd_log) w_o.r.wnd_log = c_i.log;
         end
       end
 

@@ -14,14 +14,13 @@ module session_decide
 );
   wire established = w_i.r.state == Established;
   wire receiving = established || w_i.r.state == FinWait1 || w_i.r.state == FinWait2;
-  wire blocks = w_i.r.flags.sack && w_i.r.ooo_len != '0;
 
   always_comb begin
     w_o = w_i;
     owes_o = '0;
 
     // Without another word, the step is over.
-    w_o.stage = Most;
+    w_o.stage = Timers;
     unique case (event_i.kind)
       EventOpen: begin
         if (w_i.r.state != Closed) w_o.n.refused = RefusedInUse;
@@ -52,7 +51,7 @@ module session_decide
             w_o.r.flags.fin_due = 1'b1;
             w_o.r.state = FinWait1;
           end
-          w_o.stage = Output;
+          w_o.stage = Allow;
         end
       end
 
@@ -67,7 +66,7 @@ module session_decide
             w_o.p.limit = 1'b1;
             w_o.p.patience = established ? '0 : FinTimeoutMs;
           end
-          w_o.stage = Timers;
+          w_o.stage = Late;
         end
       end
 
@@ -93,10 +92,10 @@ module session_decide
           w_o.r.flags.fin_due = 1'b1;
           w_o.r.state = FinWait1;
           owes_o.linger = 1'b1;
-          w_o.stage = Output;
+          w_o.stage = Allow;
         end else if (w_i.r.state == SynSent) begin
           w_o.p.shut = CauseAborted;
-          w_o.stage = Timers;
+          w_o.stage = Late;
         end else w_o.n.refused = RefusedNotOpen;
       end
 
@@ -132,7 +131,7 @@ module session_decide
             w_o.p.quarantine = 1'b1;
           end else begin
             w_o.p.send = w_i.r.flags.persist ? SendProbe : SendAgain;
-            w_o.stage = Shape;
+            w_o.stage = Allow;
           end
         end else if (c_i.late_ack) w_o.p.send = SendAck;
       end
@@ -142,7 +141,7 @@ module session_decide
         if (!c_i.quoted) w_o.n.dropped = DroppedIcmp;
         else if (event_i.on && w_i.r.state == SynSent) begin
           w_o.p.shut = CauseUnreachable;
-          w_o.stage = Timers;
+          w_o.stage = Late;
         end else w_o.n.soft_error = 1'b1;
       end
 
@@ -153,10 +152,8 @@ module session_decide
           w_o.r.mss = w_i.p.len;
           w_o.n.mss_lowered = 1'b1;
           w_o.n.mss = w_i.p.len;
-          if (w_i.r.in_flight > (blocks ? less(w_i.p.len, SackBytes) : w_i.p.len)) begin
-            w_o.p.send = SendAgain;
-            w_o.stage = Shape;
-          end
+          if (c_i.in_flight_sack > 17'(w_i.p.len)) w_o.p.send = SendAgain;
+          w_o.stage = Room;
         end
       end
 
@@ -173,7 +170,7 @@ module session_decide
             w_o.stage = Emit;
           end else if (event_i.control.ack && event_i.control.rst) begin
             w_o.p.shut = CauseRefused;
-            w_o.stage = Timers;
+            w_o.stage = Late;
           end else if (event_i.control.ack && event_i.control.syn) begin
             w_o.stage = Acked;
           end else w_o.n.dropped = DroppedHandshake;
@@ -194,7 +191,7 @@ module session_decide
               w_o.p.deadline = Waiting;
               w_o.p.limit = 1'b1;
               w_o.p.patience = '0;
-              w_o.stage = Timers;
+              w_o.stage = Late;
             end
           end
         end else if (event_i.control.rst) begin
@@ -204,7 +201,7 @@ module session_decide
           end else begin
             w_o.p.shut = w_i.r.state == TimeWait ? CauseFinished : CauseReset;
             w_o.p.quarantine = w_i.r.state == TimeWait;
-            w_o.stage = Timers;
+            w_o.stage = Late;
           end
         end else if (event_i.control.syn) begin
           owes_o.challenge = 1'b1;

@@ -174,26 +174,29 @@ package session_pkg;
     logic        mss_lowered;
   } notices_t;
 
-  // The stages of a step.
+  // The stages of a step. The two highest bits say which part has them.
   typedef enum logic [4:0] {
-    Idle,
-    Measure,
-    Compare,
-    Decide,
-    Acked,
-    Settle,
-    Window,
-    Place,
-    Span,
-    Take,
-    Fin,
-    Output,
-    Shape,
-    Emit,
-    Timers,
-    Most,
-    More,
-    Done
+    Idle    = 5'd0,
+    Measure = 5'd1,
+    Compare = 5'd2,
+    Accept  = 5'd3,
+    Decide  = 5'd4,
+    More    = 5'd6,
+    Done    = 5'd7,
+    Acked   = 5'd8,
+    Settle  = 5'd9,
+    Window  = 5'd10,
+    Place   = 5'd16,
+    Take    = 5'd17,
+    Fin     = 5'd18,
+    Room    = 5'd24,
+    Allow   = 5'd25,
+    Probe   = 5'd26,
+    Output  = 5'd27,
+    Shape   = 5'd28,
+    Emit    = 5'd29,
+    Late    = 5'd30,
+    Timers  = 5'd31
   } stage_e;
 
   // What leaves in Emit.
@@ -220,6 +223,7 @@ package session_pkg;
   typedef struct packed {
     send_e       send;
     logic [15:0] len;           // with SendFirst and SendNext
+    logic [15:0] skip;          // with SendNext: what is in flight before it
     deadline_e   deadline;
     logic        limit;         // the limit is set anew: `patience`, 0 for none
     logic [31:0] patience;
@@ -285,9 +289,8 @@ package session_pkg;
     return a < b ? '0 : a - b;
   endfunction
 
-  // The least n with `window` <= 2^n.
-  function automatic logic [4:0] log_of(input logic [29:0] window);
-    logic [29:0] below = window == '0 ? '0 : window - 30'd1;
+  // The least n with `window` <= 2^n; `below` is window - 1, or 0.
+  function automatic logic [4:0] log_of(input logic [29:0] below);
     logic [4:0] log = '0;
     for (int unsigned bit_ = 0; bit_ < 30; bit_++) if (below[bit_]) log = 5'(bit_ + 1);
     return log;
@@ -322,11 +325,29 @@ package session_pkg;
     logic        before_wl1;       // seq < snd_wl1
     logic        isn_low;          // the proposed number is not above the last life's
     logic        challenge_soon;   // the last challenge ACK is too recent
-    distance_t   octets;           // of text that are acknowledged
+    logic        seq_ahead;        // seq is after rcv_nxt
+    distance_t   octets;           // that are acknowledged, without a FIN
+    logic [15:0] text;             // those of them that are in flight: in Acked
+    logic [16:0] in_flight_sack;   // in flight, with a SACK option where one goes
+    logic [4:0]  log;              // log_of(announced)
     logic [31:0] announced;        // the peer's window
     logic [31:0] seg_end;
     logic [31:0] now_up;           // milliseconds, rounded up: a deadline does not come too early
     logic [31:0] now_soon;
     logic [31:0] now_delayed;
+    // These follow the record, and are those of a cycle ago.
+    logic [31:0] snd_nxt;
+    logic [31:0] edge_;            // of the peer's window
+    logic        beyond;           // snd_nxt is after that
+    logic [15:0] room;             // for text in a segment
+    logic [15:0] allowed;          // by `room`, of a cycle ago: of what is left
+    logic [15:0] again;            // of what is in flight
+    logic [15:0] probe;            // of `allowed`, of a cycle ago, what the window lets pass
+    logic        half;             // the window is half as large as it ever was
+    logic        burst;            // more than one segment may be in flight
+    logic [16:0] rto;              // doubled, after two cycles
+    logic [31:0] patience;         // of the plan, at most PatienceMost
+    logic [31:0] stamp;            // the value of our timestamp
+    logic [31:0] sack_right;
   } compared_t;
 endpackage

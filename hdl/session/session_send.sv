@@ -16,27 +16,21 @@ module session_send
   wire sending = established || w_i.r.state == FinWait1 || w_i.r.state == Closing || w_i.r.state == LastAck;
   wire quiet = w_i.r.in_flight == '0 && !w_i.r.flags.fin_out;
   wire blocks = w_i.r.flags.sack && w_i.r.ooo_len != '0;
-  wire [15:0] room = blocks ? less(w_i.r.mss, SackBytes) : w_i.r.mss;
-  wire [15:0] allowed = least(w_i.r.left, room);
-  wire [31:0] snd_nxt = w_i.r.snd_una + 32'(w_i.r.in_flight) + 32'(w_i.r.flags.fin_out) + 32'(w_i.r.state == SynSent);
-  wire [31:0] edge_ = w_i.r.snd_una + 32'(w_i.r.snd_wnd);
-  // The window is half as large as it ever was.
-  wire [31:0] largest = 32'd1 << (w_i.r.wnd_log > 5'd30 ? 5'd30 : w_i.r.wnd_log);
-  wire half = {1'b0, w_i.r.snd_wnd, 1'b0} >= largest;
-  // The retransmission timeout, doubled.
-  wire [16:0] first_rto = w_i.p.send != SendSyn && w_i.r.flags.syn_repeated ? RtoAfterSynMs[16:0] : RtoFirstMs[16:0];
-  wire [16:0] rto = w_i.p.send != SendSyn && path_i.sampled ? path_i.rto : first_rto;
-  wire [3:0] doublings = w_i.r.backoff > BackoffMost[3:0] ? BackoffMost[3:0] : w_i.r.backoff;
-  wire [26:0] doubled = 27'(rto) << doublings;
+  wire [15:0] allowed = c_i.allowed;
 
   always_comb begin
     w_o = w_i;
     owes_o = '0;
 
     unique case (w_i.stage)
+      // What is allowed follows the record.
+      Room: w_o.stage = Allow;
+      Allow: w_o.stage = event_i.kind == EventTimer || event_i.kind == EventMtu ? Probe : Output;
+      Probe: w_o.stage = w_i.p.send == SendNothing ? Late : Shape;
+
       // Sends what may be sent, or waits for the window.
       Output: begin
-        w_o.stage = w_i.p.send == SendNothing ? Timers : Shape;
+        w_o.stage = w_i.p.send == SendNothing ? Late : Shape;
         if (sending) begin
           if (quiet || w_i.r.flags.persist) begin
             if (allowed != '0 || (w_i.r.flags.fin_due && !w_i.r.flags.fin_out)) begin
@@ -44,7 +38,7 @@ module session_send
                 w_o.p.send = SendFirst;
                 w_o.p.len = allowed;
                 w_o.stage = Shape;
-              end else if (half) begin
+              end else if (c_i.half) begin
                 w_o.p.send = SendFirst;
                 w_o.p.len = w_i.r.snd_wnd[15:0];
                 w_o.stage = Shape;
@@ -86,17 +80,20 @@ module session_send
             end
             if (w_i.p.len > w_i.r.in_flight) w_o.r.in_flight = w_i.p.len;
           end
-          SendNext: w_o.r.in_flight = saturated(w_i.r.in_flight, 32'(w_i.p.len));
+          SendNext: begin
+            w_o.p.skip = w_i.r.in_flight;
+            w_o.r.in_flight = saturated(w_i.r.in_flight, 32'(w_i.p.len));
+          end
           SendAgain: begin
-            w_o.p.len = least(w_i.r.in_flight, room);
+            w_o.p.len = c_i.again;
             // A window that closed since the third duplicate starts the timer of probes behind the segment.
             w_o.r.flags.retransmitted = 1'b1;
             if (!w_i.p.wait_out || !w_i.n.blocked) w_o.r.flags.persist = 1'b0;
             w_o.n.retransmitted = 1'b1;
           end
           default: begin  // SendProbe
-            w_o.p.len = least(allowed, w_i.r.snd_wnd == '0 ? 16'd1 : |w_i.r.snd_wnd[29:16] ? FullWindow : w_i.r.snd_wnd[15:0]);
-            if (w_o.p.len > w_i.r.in_flight) w_o.r.in_flight = w_o.p.len;
+            w_o.p.len = c_i.probe;
+            if (c_i.probe > w_i.r.in_flight) w_o.r.in_flight = c_i.probe;
             w_o.r.flags.retransmitted = 1'b1;
             w_o.n.probed = 1'b1;
             if (w_i.r.left == '0) w_o.r.flags.persist = 1'b0;
@@ -109,7 +106,7 @@ module session_send
       end
 
       Emit: begin
-        w_o.stage = Timers;
+        w_o.stage = Late;
         if (w_i.p.send != SendNothing) begin
           w_o.out.valid = 1'b1;
           w_o.out.window = FullWindow;
@@ -123,7 +120,7 @@ module session_send
               w_o.out.shift = path_i.shift;
               w_o.out.sack_permitted = path_i.sack;
               w_o.out.stamps.valid = path_i.stamps;
-              if (path_i.stamps) w_o.out.stamps.value = now_i.millis + path_i.stamp_offset;
+              if (path_i.stamps) w_o.out.stamps.value = c_i.stamp;
               w_o.r.flags.timed = 1'b1;
               w_o.p.deadline = Retransmission;
             end
@@ -143,14 +140,14 @@ module session_send
               w_o.out.control.ack = 1'b1;
               w_o.out.stamps.valid = w_i.r.flags.stamped;
               if (w_i.r.flags.stamped) begin
-                w_o.out.stamps.value = now_i.millis + path_i.stamp_offset;
+                w_o.out.stamps.value = c_i.stamp;
                 w_o.out.stamps.echo = w_i.p.wait_out ? w_i.p.echo : w_i.r.ts_recent;
               end
               if (w_i.p.send == SendReset || w_i.r.flags.shut) w_o.out.window = '0;
               if (blocks && w_i.p.send != SendReset) begin
                 w_o.out.has_sack = 1'b1;
                 w_o.out.sack_left = w_i.r.ooo_start;
-                w_o.out.sack_right = w_i.r.ooo_start + 32'(w_i.r.ooo_len) + 32'(w_i.r.flags.ooo_fin);
+                w_o.out.sack_right = c_i.sack_right;
               end
               w_o.r.flags.ack_due = 1'b0;
               w_o.r.flags.ack_now = 1'b0;
@@ -158,15 +155,13 @@ module session_send
               if (w_i.p.send == SendAck || w_i.p.send == SendReset) begin
                 // A peer whose window shrank takes nothing that starts beyond it.
                 w_o.out.control.rst = w_i.p.send == SendReset;
-                w_o.out.seq = succeeds(snd_nxt, edge_) ? edge_ : snd_nxt;
+                w_o.out.seq = c_i.beyond ? c_i.edge_ : c_i.snd_nxt;
               end else begin
-                logic [15:0] skip;
-                skip = w_i.p.send == SendNext ? w_i.r.in_flight - w_i.p.len : '0;
-                w_o.out.seq = w_i.r.snd_una + 32'(skip);
+                w_o.out.seq = w_i.r.snd_una + 32'(w_i.p.skip);
                 if (w_i.p.len != '0) begin
                   w_o.out.len = w_i.p.len;
-                  w_o.out.before_end = less(w_i.r.left, skip);
-                  w_o.out.control.psh = w_i.p.len == less(w_i.r.left, skip);
+                  w_o.out.before_end = less(w_i.r.left, w_i.p.skip);
+                  w_o.out.control.psh = (w_i.p.send == SendNext ? w_i.r.in_flight : w_i.p.len) == w_i.r.left;
                 end
                 unique case (w_i.p.send)
                   SendAgain: w_o.out.control.fin = w_i.r.flags.fin_out && w_i.p.len == w_i.r.in_flight;
@@ -183,13 +178,15 @@ module session_send
         end
       end
 
+      Late: w_o.stage = Timers;
+
       Timers: begin
-        w_o.stage = Most;
+        w_o.stage = More;
         unique case (w_i.p.deadline)
           NoDeadline: w_o.r.deadline = '0;
           Retransmission: begin
             w_o.r.flags.timed = 1'b1;
-            w_o.r.deadline = c_i.now_up + 32'(doubled > 27'(RtoMostMs) ? RtoMostMs[16:0] : doubled[16:0]);
+            w_o.r.deadline = c_i.now_up + 32'(c_i.rto);
           end
           Waiting: begin
             w_o.r.flags.timed = 1'b1;
@@ -199,11 +196,11 @@ module session_send
         endcase
         if (w_i.p.limit) begin
           w_o.r.flags.limited = w_i.p.patience != '0;
-          w_o.r.limit = w_i.p.patience == '0 ? '0 : c_i.now_up + (w_i.p.patience > PatienceMost ? PatienceMost : w_i.p.patience);
+          w_o.r.limit = w_i.p.patience == '0 ? '0 : c_i.now_up + c_i.patience;
         end
         if (w_i.p.shut != CauseNone) begin
           w_o.r = '0;
-          w_o.r.snd_una = snd_nxt;
+          w_o.r.snd_una = c_i.snd_nxt;
           w_o.r.incarnation = w_i.r.incarnation;
           w_o.r.flags.lived = 1'b1;
           w_o.n.closed = w_i.p.shut;

@@ -7,14 +7,17 @@
 // an event at a time. What a step reads is taken in the cycle of `valid_i`, so segments of other sessions, and
 // whatever arrives meanwhile, change no bit of it. The number of cycles depends on the event alone:
 //
-//   Measure, Compare       distances between sequence numbers
-//   Decide                 what the owner, time or ICMP asks; which segments are used at all
-//   Acked, Settle          what a segment acknowledges
-//   Window                 its timestamp and window
-//   Place, Span, Take, Fin its text and FIN, in order or ahead of a hole
-//   Output, Shape, Emit    what is sent
-//   Timers                 deadlines; the end of a connection
-//   Most, More             whether another segment may leave at the end of the batch
+//   Measure, Compare, Accept   distances between sequence numbers
+//   Decide                     what the owner, time or ICMP asks; which segments are used at all
+//   Acked, Settle              what a segment acknowledges
+//   Window                     its timestamp and window
+//   Place, Take, Fin           its text and FIN, in order or ahead of a hole
+//   Room, Allow, Probe         how much may be sent
+//   Output, Shape, Emit        what is sent
+//   Late, Timers               deadlines; the end of a connection
+//   More                       whether another segment may leave at the end of the batch
+//
+// A stage has one long sum or comparison. What needs two is found in parts, each a cycle ahead (compared_t).
 //
 // Names, comments and order follow the crate's files step.rs, arrive.rs, text.rs and send.rs.
 module session_step
@@ -47,40 +50,63 @@ module session_step
   session_text text (.clk_i, .w_i(w_q), .event_i(event_q), .path_i(path_q), .now_i(now_q), .c_i(c_q), .w_o(placed), .owes_o(text_owes));
   session_send send (.w_i(w_q), .event_i(event_q), .path_i(path_q), .now_i(now_q), .c_i(c_q), .w_o(sent), .owes_o(sent_owes));
 
+  // What a stage asked of the acknowledgment is done in the next one.
+  owes_t owes_q;
+  logic done_q;
+
   // Measure.
-  logic [31:0] snd_nxt_q, announced_q, oldest_q, last_ack_q, seg_end_q;
-  logic [29:0] rcv_wnd_q;
+  logic [31:0] announced_q, oldest_q, last_ack_q, seg_end_q, now_up_q, quoted_ahead_q, challenge_age_q;
+  logic [29:0] rcv_wnd_q, below_q;
+  logic [17:0] quoted_most_q;
   logic [16:0] seg_len_q;
+  logic [15:0] mss_q;
   distance_t first_q;
-  // Most: the bytes behind what is in flight that fit a segment, and the most that may be in flight.
-  logic [15:0] behind_q;
-  logic [31:0] most_q;
+  // Compare.
+  distance_t last_q;
+  logic starts_inside_q;
 
   wire established = w_q.r.state == Established;
   wire sending = established || w_q.r.state == FinWait1 || w_q.r.state == Closing || w_q.r.state == LastAck;
   wire blocks = w_q.r.flags.sack && w_q.r.ooo_len != '0;
-  wire [15:0] room = blocks ? less(w_q.r.mss, SackBytes) : w_q.r.mss;
-  wire [31:0] snd_nxt = w_q.r.snd_una + 32'(w_q.r.in_flight) + 32'(w_q.r.flags.fin_out) + 32'(w_q.r.state == SynSent);
+  wire [17:0] out = 18'(w_q.r.in_flight) + 18'(w_q.r.flags.fin_out) + 18'(w_q.r.state == SynSent);
   // The window is half as large as it ever was.
   wire [31:0] largest = 32'd1 << (w_q.r.wnd_log > 5'd30 ? 5'd30 : w_q.r.wnd_log);
   wire [3:0] own_shift = !w_q.r.flags.scaled ? '0 : path_q.shift > GreatestShift[3:0] ? GreatestShift[3:0] : path_q.shift;
   wire [29:0] rcv_wnd = 30'(FullWindow) << own_shift;
   wire [3:0] peer_shift = w_q.r.shift > GreatestShift[3:0] ? GreatestShift[3:0] : w_q.r.shift;
+  wire [15:0] window_field = w_q.r.snd_wnd == '0 ? 16'd1 : |w_q.r.snd_wnd[29:16] ? FullWindow : w_q.r.snd_wnd[15:0];
 
-  // A segment may leave behind what is in flight, but never behind what is sent again or probes the window.
+  // The segment size that a message or the peer's SYN leaves.
+  wire is_mtu = event_q.kind == EventMtu;
+  wire stamps_go = is_mtu ? w_q.r.flags.stamped : path_q.stamps && event_q.stamps.valid;
+  wire [15:0] most_mss = least(event_q.has_mss ? event_q.mss : path_q.default_mss, path_q.send_mss);
+  wire [15:0] least_mss = event_q.len < LeastPathMss[15:0] ? LeastPathMss[15:0] : event_q.len;
+
+  // A segment may leave behind what is in flight, but never behind what is sent again or probes the window. Room in a
+  // segment, what is left, the bytes that fit, and whether they may leave are each found in a cycle of their own.
+  logic [15:0] left_q, behind_q;
+  logic [31:0] most_q;
+  logic [16:0] reach_q, flight_q;
+  logic nothing_behind_q, fin_follows_q, in_flight_q;
   wire stops = w_q.r.flags.persist || w_q.r.flags.retransmitted || w_q.r.flags.fin_out;
-  wire follows = sending && path_q.burst > 16'd1 && w_q.r.in_flight != '0 && !stops;
-  wire fin_follows = w_q.r.in_flight == w_q.r.left && w_q.r.flags.fin_due && 30'(w_q.r.in_flight) < w_q.r.snd_wnd;
-  wire [16:0] flight = 17'(w_q.r.in_flight) + 17'(behind_q);
-  wire text_follows = 30'(flight) <= w_q.r.snd_wnd && 32'(flight) <= most_q;
-  wire more = follows && (behind_q == '0 ? fin_follows : text_follows);
+  wire follows = sending && c_q.burst && in_flight_q && !stops;
+  wire text_follows = 30'(flight_q) <= w_q.r.snd_wnd && 32'(flight_q) <= most_q;
+  logic text_follows_q;
+  wire more = follows && (nothing_behind_q ? fin_follows_q && w_q.r.flags.fin_due : text_follows_q);
+
+  // The retransmission timeout, doubled, but at most RtoMostMs.
+  logic [16:0] rto_q;
+  wire [16:0] first_rto = w_q.p.send != SendSyn && w_q.r.flags.syn_repeated ? RtoAfterSynMs[16:0] : RtoFirstMs[16:0];
+  wire [3:0] doublings = w_q.r.backoff > BackoffMost[3:0] ? BackoffMost[3:0] : w_q.r.backoff;
+  wire [16:0] rto_most = RtoMostMs[16:0] >> doublings;
 
   assign ready_o   = w_q.stage == Idle;
-  assign valid_o   = w_q.stage == Done;
+  assign valid_o   = done_q;
   assign record_o  = w_q.r;
   assign segment_o = w_q.out;
   assign notices_o = w_q.n;
 
+  wire owes_now = owes_q.now || owes_q.challenge && !c_q.challenge_soon;
   always_comb begin
     w = w_q;
     owes = '0;
@@ -90,15 +116,12 @@ module session_step
       Measure: w.stage = Compare;
 
       Compare: begin
-        w.stage = Decide;
-        // The segment size that a message or the peer's SYN leaves.
-        if (event_q.kind == EventMtu) begin
-          w.p.len = less(event_q.len < LeastPathMss[15:0] ? LeastPathMss[15:0] : event_q.len, w_q.r.flags.stamped ? StampBytes : '0);
-        end else begin
-          w.p.len = least(event_q.has_mss ? event_q.mss : path_q.default_mss, path_q.send_mss);
-          w.p.len = less(w.p.len < LeastPeerMss[15:0] ? LeastPeerMss[15:0] : w.p.len, path_q.stamps && event_q.stamps.valid ? StampBytes : '0);
-        end
+        w.stage = event_q.kind == EventSegment ? Accept : Decide;
+        if (!is_mtu && mss_q < LeastPeerMss[15:0]) w.p.len = LeastPeerMss[15:0] - (stamps_go ? StampBytes : '0);
+        else w.p.len = stamps_go ? mss_q - StampBytes : mss_q;
       end
+
+      Accept: w.stage = Decide;
 
       Decide: begin
         w = decided;
@@ -108,16 +131,14 @@ module session_step
         w = acked;
         owes = acked_owes;
       end
-      Place, Span, Take, Fin: begin
+      Place, Take, Fin: begin
         w = placed;
         owes = text_owes;
       end
-      Output, Shape, Emit, Timers: begin
+      Room, Allow, Probe, Output, Shape, Emit, Late, Timers: begin
         w = sent;
         owes = sent_owes;
       end
-
-      Most: w.stage = More;
 
       More: begin
         w.stage = Done;
@@ -138,37 +159,35 @@ module session_step
       default: w.stage = Idle;
     endcase
 
-    // What several stages do.
-    if (owes.challenge) begin
+    // No stage behind one that owes an acknowledgment needs to know of it, or sends one.
+    if (owes_q.challenge) begin
       if (c_q.challenge_soon) w.n.challenge_limited = 1'b1;
       else begin
         w.r.flags.challenge = 1'b1;
         w.r.challenged = now_q.millis;
         w.n.challenged = 1'b1;
-        owes.now = 1'b1;
       end
     end
-    if ((owes.now || owes.later) && !w_q.r.flags.ack_due) begin
-      w.r.flags.ack_due = 1'b1;
-      w.r.ack_by = c_q.now_delayed;
+    if (owes_now || owes_q.later) begin
+      if (!w_q.r.flags.ack_due) begin
+        w.r.flags.ack_due = 1'b1;
+        w.r.ack_by = c_q.now_delayed;
+      end
+      if (owes_now) w.r.flags.ack_now = 1'b1;
     end
-    if (owes.now) w.r.flags.ack_now = 1'b1;
     // Patience for the peer's part of closing, unless that for the response runs.
-    if (owes.linger && !(w.r.flags.asked && w_q.r.flags.limited)) begin
+    if (owes_q.linger && !(w_q.r.flags.asked && w_q.r.flags.limited)) begin
       w.p.limit = 1'b1;
       w.p.patience = FinTimeoutMs;
     end
   end
 
-  // Whole milliseconds, rounded up: a deadline does not come too early.
-  wire [31:0] now_up = now_q.millis + 32'(now_q.part);
-  wire [31:0] quoted_ahead = event_q.seq - w_q.r.snd_una;
-  wire [31:0] quoted_most = snd_nxt_q - w_q.r.snd_una;
-  wire distance_t last = first_q + counted(32'(seg_len_q)) - 34'sd1;
   wire distance_t window = counted(32'(rcv_wnd_q));
 
   always_ff @(posedge clk_i) begin
-    w_q <= w;
+    w_q    <= w;
+    owes_q <= owes;
+    done_q <= w.stage == Done;
     if (w_q.stage == Idle) begin
       w_q.r   <= record_i;
       w_q.p   <= '0;
@@ -179,8 +198,12 @@ module session_step
       now_q   <= now_i;
     end
 
-    // Measure.
-    snd_nxt_q     <= snd_nxt;
+    // Measure. Whole milliseconds are rounded up: a deadline does not come too early.
+    now_up_q        <= now_q.millis + 32'(now_q.part);
+    quoted_ahead_q  <= event_q.seq - w_q.r.snd_una;
+    quoted_most_q   <= out;
+    challenge_age_q <= now_q.millis - w_q.r.challenged;
+    mss_q           <= is_mtu ? least_mss : most_mss;
     announced_q   <= 32'(event_q.window) << peer_shift;
     oldest_q      <= w_q.r.snd_una - largest;
     last_ack_q    <= w_q.r.rcv_nxt - 32'(w_q.r.unacked);
@@ -189,19 +212,24 @@ module session_step
     rcv_wnd_q     <= rcv_wnd;
     first_q       <= ahead(event_q.seq, w_q.r.rcv_nxt);
 
-    // Compare. These hold until the step is over, whatever becomes of the record.
+    // Compare.
+    last_q          <= first_q + counted(32'(seg_len_q)) - 34'sd1;
+    starts_inside_q <= first_q >= 0 && first_q < window;
+    below_q         <= announced_q[29:0] == '0 ? '0 : announced_q[29:0] - 30'd1;
+    // These hold until the step is over, whatever becomes of the record.
     if (w_q.stage == Compare) begin
-      c_q.acceptable     <= (first_q >= 0 && first_q < window) || (seg_len_q != '0 && last >= 0 && last < window);
       c_q.has_length   <= seg_len_q != '0;
-      c_q.acked_nxt      <= event_q.ack == snd_nxt_q;
-      c_q.after_nxt      <= succeeds(event_q.ack, snd_nxt_q);
+      c_q.seq_ahead      <= first_q > 0;
+      c_q.in_flight_sack <= 17'(w_q.r.in_flight) + (blocks ? 17'(SackBytes) : '0);
+      c_q.acked_nxt      <= event_q.ack == c_q.snd_nxt;
+      c_q.after_nxt      <= succeeds(event_q.ack, c_q.snd_nxt);
       c_q.before_oldest  <= precedes(event_q.ack, oldest_q);
       c_q.after_una      <= succeeds(event_q.ack, w_q.r.snd_una);
       c_q.before_una     <= precedes(event_q.ack, w_q.r.snd_una);
       c_q.at_una         <= event_q.ack == w_q.r.snd_una;
-      c_q.octets         <= ahead(event_q.ack, w_q.r.snd_una) - distance_t'({33'd0, w_q.r.flags.fin_out && event_q.ack == snd_nxt_q});
+      c_q.octets         <= ahead(event_q.ack, w_q.r.snd_una);
       c_q.stamp_old      <= precedes(event_q.stamps.value, w_q.r.ts_recent);
-      c_q.quoted         <= !quoted_ahead[31] && signed'(quoted_ahead) < signed'(quoted_most);
+      c_q.quoted         <= quoted_ahead_q < 32'(quoted_most_q);
       c_q.same_window    <= announced_q == 32'(w_q.r.snd_wnd);
       c_q.sack_behind    <= event_q.has_sack && succeeds(event_q.sack_right, event_q.ack);
       c_q.late_ack       <= w_q.r.flags.ack_due && !precedes(now_q.millis, w_q.r.ack_by);
@@ -214,16 +242,50 @@ module session_step
       c_q.isn_low        <= w_q.r.flags.lived && !succeeds(event_q.seq, w_q.r.snd_una);
       c_q.announced    <= announced_q;
       c_q.seg_end      <= seg_end_q;
-      c_q.now_up       <= now_up;
-      c_q.now_soon     <= now_up + AckAnsweredMs;
-      c_q.now_delayed  <= now_up + AckDelayMs;
-      c_q.challenge_soon <= w_q.r.flags.challenge && now_q.millis - w_q.r.challenged < ChallengeGapMs;
+      c_q.now_up       <= now_up_q;
+      c_q.now_soon     <= now_up_q + AckAnsweredMs;
+      c_q.now_delayed  <= now_up_q + AckDelayMs;
+      c_q.challenge_soon <= w_q.r.flags.challenge && challenge_age_q < ChallengeGapMs;
+    end
+    if (w_q.stage == Accept) begin
+      c_q.acceptable <= starts_inside_q || (seg_len_q != '0 && last_q >= 0 && last_q < window);
+      c_q.octets     <= c_q.octets - distance_t'({33'd0, w_q.r.flags.fin_out && c_q.acked_nxt});
+    end
+    c_q.log <= log_of(below_q);
+    if (w_q.stage == Decide) begin
+      c_q.text <= c_q.octets < 0 || c_q.octets > counted(32'(w_q.r.in_flight)) ? w_q.r.in_flight : c_q.octets[15:0];
     end
 
-    // Most.
-    behind_q     <= least(less(w_q.r.left, w_q.r.in_flight), room);
-    most_q       <= path_q.burst * w_q.r.mss;
+    // What follows the record, whatever the stage.
+    c_q.snd_nxt    <= w_q.r.snd_una + 32'(w_q.r.in_flight) + 32'(w_q.r.flags.fin_out) + 32'(w_q.r.state == SynSent);
+    c_q.edge_      <= w_q.r.snd_una + 32'(w_q.r.snd_wnd);
+    c_q.beyond     <= 30'(out) > w_q.r.snd_wnd;
+    c_q.room       <= blocks ? less(w_q.r.mss, SackBytes) : w_q.r.mss;
+    c_q.allowed    <= least(w_q.r.left, c_q.room);
+    c_q.again      <= least(w_q.r.in_flight, c_q.room);
+    c_q.probe      <= least(c_q.allowed, window_field);
+    c_q.half       <= {1'b0, w_q.r.snd_wnd, 1'b0} >= largest;
+    c_q.burst      <= path_q.burst > 16'd1;
+    c_q.stamp      <= now_q.millis + path_q.stamp_offset;
+    c_q.sack_right <= w_q.r.ooo_start + 32'(w_q.r.ooo_len) + 32'(w_q.r.flags.ooo_fin);
+    c_q.patience   <= w_q.p.patience > PatienceMost ? PatienceMost : w_q.p.patience;
+    rto_q          <= w_q.p.send != SendSyn && path_q.sampled ? path_q.rto : first_rto;
+    c_q.rto        <= rto_q > rto_most ? RtoMostMs[16:0] : 17'(rto_q << doublings);
+    // More.
+    left_q           <= less(w_q.r.left, w_q.r.in_flight);
+    behind_q         <= least(left_q, c_q.room);
+    nothing_behind_q <= behind_q == '0;
+    reach_q          <= 17'(w_q.r.in_flight) + 17'(c_q.room);
+    flight_q         <= 17'(w_q.r.left) < reach_q ? 17'(w_q.r.left) : reach_q;
+    most_q           <= path_q.burst * w_q.r.mss;
+    text_follows_q   <= text_follows;
+    in_flight_q      <= w_q.r.in_flight != '0;
+    fin_follows_q    <= w_q.r.in_flight == w_q.r.left && 30'(w_q.r.in_flight) < w_q.r.snd_wnd;
 
-    if (!rst_ni) w_q <= '0;
+    if (!rst_ni) begin
+      w_q    <= '0;
+      owes_q <= '0;
+      done_q <= 1'b0;
+    end
   end
 endmodule

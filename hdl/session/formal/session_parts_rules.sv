@@ -1,7 +1,7 @@
 // Rules of the parts of a step, which together say that nothing is acknowledged that did not come. Records, events and
 // what earlier stages left may be anything.
 //
-// Text and FIN (session_text), from Place until it is left:
+// Text and FIN (session_text), from Place, five cycles into the step, until it is left:
 //   1 rcv_nxt moves by no more than what the segment, and what was kept ahead of a hole, bring in order, and never back;
 //     and by one for a FIN, which only one that is in order, or was kept, leads to;
 //   2 text ahead of a hole moves it by nothing.
@@ -50,7 +50,7 @@ module session_parts_rules
     event_q <= event_q;
     path_q  <= path_q;
     first_q <= first_q;
-    w_q     <= cycle_q == '0 ? first_q : taken;
+    w_q     <= cycle_q < 3'd6 ? first_q : taken;
     cycle_q <= cycle_q == '1 ? cycle_q : cycle_q + 3'd1;
     if (!rst_ni) cycle_q <= '0;
   end
