@@ -81,10 +81,12 @@ module session_engine
   localparam int unsigned Width = $clog2(Sessions);
   localparam int unsigned Guard = 40;
 
-  typedef enum logic [2:0] {
+  // The highest bit is that of Run alone.
+  typedef enum logic [3:0] {
     Off,
     Clear,
     Pick,
+    Picked,
     Fetch,
     Fetched,
     Look,
@@ -153,7 +155,7 @@ module session_engine
   // The records, and what requests were made of.
   index_t clear_q;
   wire clearing = state_q == Clear;
-  wire finished = state_q == Run && step_done;
+  wire finished = state_q[3] && step_done;
   request_t request, request_next;
   index_t sweep_place, read_place;
   wire engine_reads = state_q == Fetch || state_q == Fetched || state_q == Look || state_q == Hold;
@@ -216,6 +218,7 @@ module session_engine
 
   // What requests are made of.
   logic [7:0] template_byte_q;
+  logic text_read;
   place_t template_read;
   template_t next_template;
   template_entry_t entry, entry_q;
@@ -232,6 +235,7 @@ module session_engine
       .entry_write_i,
       .entry_place_i,
       .entry_i,
+      .read_i       (text_read),
       .place_i      (template_read),
       .byte_o       (template_byte_q),
       .template_i   (source_q == Departure ? next_template : request.template_),
@@ -243,17 +247,21 @@ module session_engine
 
   // What arrived.
   logic [7:0] ring[8192];
-  logic [7:0] ring_byte_q, ring_byte;
+  logic [7:0] ring_fetched_q, ring_byte_q, ring_byte;
   ring_t ring_write_place, ring_read, ring_free;
   logic ring_write;
   logic [7:0] echo_bytes[256];
-  logic [7:0] echo_byte_q, echo_byte, echo_write_place, echo_read;
+  logic [7:0] echo_fetched_q, echo_byte_q, echo_byte, echo_write_place, echo_read;
   logic echo_write;
   always_ff @(posedge clk_i) begin
     if (ring_write) ring[ring_write_place] <= ring_byte;
-    ring_byte_q <= ring[ring_read];
+    ring_fetched_q <= ring[ring_read];
+    ring_byte_q    <= ring_fetched_q;
     if (echo_write) echo_bytes[echo_write_place] <= echo_byte;
-    echo_byte_q <= echo_bytes[echo_read];
+    if (text_read) begin
+      echo_fetched_q <= echo_bytes[echo_read];
+      echo_byte_q    <= echo_fetched_q;
+    end
   end
   logic arrived_valid, arrived_ready, heard_valid, heard_pop;
   heard_segment_t arrived, heard;
@@ -299,10 +307,12 @@ module session_engine
   );
 
   // The schedule, and the ramp of openings.
-  logic schedule_known, schedule_valid, schedule_over, schedule_next;
+  logic schedule_known, schedule_valid, schedule_over, schedule_next, due_soon, due_here;
   tick_t due;
   logic [15:0] wait_cycles;
-  session_schedule schedule (
+  session_schedule #(
+      .Guard(Guard)
+  ) schedule (
       .clk_i,
       .rst_ni,
       .now_i        (now_q),
@@ -321,10 +331,12 @@ module session_engine
       .over_o       (schedule_over),
       .due_o        (due),
       .wait_o       (wait_cycles),
+      .near_o       (due_soon),
+      .now_o        (due_here),
       .next_i       (schedule_next)
   );
   logic [31:0] open_count_q;
-  logic open_due_q;
+  logic open_reached_q, open_due_q;
 
   // Timers.
   logic late_valid, late_pop;
@@ -344,9 +356,14 @@ module session_engine
       .round_o
   );
 
-  // What leaves.
-  sending_t sending, other;
-  logic departing_ready, other_room, other_valid, other_ready, started;
+  // What leaves, a cycle after the step.
+  sending_t sending, leaving_q, other;
+  logic leaves_q, departing_ready, other_room, other_valid, other_ready, started;
+  always_ff @(posedge clk_i) begin
+    leaves_q  <= finished && segment.valid && rst_ni;
+    leaving_q <= sending;
+  end
+  assign sending.part      = segment.len != '0 && segment.len != 16'(entry_q.len);
   assign sending.departure = source_q == Departure;
   assign sending.opening   = source_q == Opening;
   assign sending.index     = index_q;
@@ -355,7 +372,7 @@ module session_engine
   assign sending.segment   = segment;
   logic [9:0] late_departures_q;
   wire late_departures = late_departures_q != '0;
-  wire departs = finished && source_q == Departure && segment.valid;
+  wire departs = leaves_q && leaving_q.departure;
   wire departs_now = departs && departing_ready && !late_departures;
   stream_fifo #(
       .T    (sending_t),
@@ -363,9 +380,9 @@ module session_engine
   ) other_queue (
       .clk_i,
       .rst_ni,
-      .valid_i(finished && segment.valid && !departs_now),
+      .valid_i(leaves_q && !departs_now),
       .ready_o(other_room),
-      .data_i (sending),
+      .data_i (leaving_q),
       .valid_o(other_valid),
       .ready_i(other_ready),
       .data_o (other),
@@ -383,9 +400,9 @@ module session_engine
       .clk_i,
       .rst_ni,
       .load_i,
-      .departure_valid_i(departs && !late_departures),
+      .departure_valid_i(departs),
       .departure_ready_o(departing_ready),
-      .departure_i      (sending),
+      .departure_i      (leaving_q),
       .other_valid_i    (other_valid),
       .other_ready_o    (other_ready),
       .other_i          (other),
@@ -393,6 +410,7 @@ module session_engine
       .question_valid_i (question_valid),
       .question_ready_o (question_ready),
       .question_i       (question),
+      .read_o           (text_read),
       .echo_place_o     (echo_read),
       .echo_byte_i      (echo_byte_q),
       .template_place_o (template_read),
@@ -504,24 +522,39 @@ module session_engine
   index_t further_index_q;
   logic [31:0] loop_left_q;  // departures of a closed loop
   wire pool_valid = load_i.each ? closed_valid : ready_valid;
-  wire guarded = load_i.open_loop && !schedule_over && (!schedule_known || wait_cycles < 16'(Guard));
+  wire guarded = load_i.open_loop && !schedule_over && (!schedule_known || due_soon);
   wire loop_due = !load_i.open_loop && loop_left_q != '0 && pool_valid && (!load_i.each || open_due_q);
-  wire room = other_room && told_room;
-  logic pick_departure, pick_further, pick_ask, pick_heard, pick_open, pick_late;
+  wire room = other_room && !leaves_q && told_room;
+  // Chosen in Pick, and taken in the cycle after it.
+  typedef struct packed {
+    logic departure;
+    logic further;
+    logic ask;
+    logic heard;
+    logic open;
+    logic late;
+    logic miss;
+  } choice_t;
+  choice_t choice, choice_q;
   always_comb begin
-    {pick_departure, pick_further, pick_ask, pick_heard, pick_open, pick_late, miss} = '0;
-    if (state_q == Pick) begin
-      if (guarded) begin
-        pick_departure = schedule_valid && pool_valid && room;
-        miss = schedule_valid && !pool_valid && wait_cycles == '0 && told_room;
-      end else if (further_valid_q) pick_further = room;
-      else if (room && ask_valid) pick_ask = 1'b1;
-      else if (room && heard_valid) pick_heard = 1'b1;
-      else if (room && !load_i.each && open_due_q && closed_valid) pick_open = 1'b1;
-      else if (room && late_valid) pick_late = 1'b1;
-      else pick_departure = loop_due && room;
-    end
+    choice = '0;
+    if (guarded) begin
+      choice.departure = schedule_valid && pool_valid && room;
+      choice.miss = schedule_valid && !pool_valid && due_here && told_room;
+    end else if (further_valid_q) choice.further = room;
+    else if (room && ask_valid) choice.ask = 1'b1;
+    else if (room && heard_valid) choice.heard = 1'b1;
+    else if (room && !load_i.each && open_due_q && closed_valid) choice.open = 1'b1;
+    else if (room && late_valid) choice.late = 1'b1;
+    else choice.departure = loop_due && room;
   end
+  wire pick_departure = choice_q.departure;
+  wire pick_further = choice_q.further;
+  wire pick_ask = choice_q.ask;
+  wire pick_heard = choice_q.heard;
+  wire pick_open = choice_q.open;
+  wire pick_late = choice_q.late;
+  assign miss = choice_q.miss;
   assign ask_pop     = pick_ask;
   assign heard_pop   = pick_heard;
   assign late_pop    = pick_late;
@@ -534,7 +567,7 @@ module session_engine
     : record.state == Established && !record.flags.asked && record.left == '0;
   wire asked_of_this = source_q != Asked || record.incarnation == ask_q.incarnation;
   assign unqueue = state_q == Look && source_q == Departure && !free_now;
-  wire due_now = !load_i.open_loop || schedule_valid && wait_cycles == '0;
+  wire due_now = !load_i.open_loop || schedule_valid && due_here;
   wire goes = state_q == Hold ? due_now : state_q == Look && source_q != Departure && asked_of_this;
   assign makes = state_q == Hold && due_now;
   assign step_valid = goes;
@@ -598,6 +631,7 @@ module session_engine
   assign counted_o.opened = finished && notices.connected;
 
   always_ff @(posedge clk_i) begin
+    choice_q <= '0;
     unique case (state_q)
       Off: if (start_i) state_q <= Clear;
       Clear: begin
@@ -606,38 +640,37 @@ module session_engine
       end
 
       Pick: begin
+        choice_q <= choice;
+        if (choice != '0) state_q <= Picked;
+      end
+      Picked: begin
+        state_q <= miss ? Pick : Fetch;
         if (pick_departure) begin
           source_q <= Departure;
           index_q  <= load_i.each ? closed_place : ready_place;
-          state_q  <= Fetch;
         end
         if (pick_further) begin
           source_q        <= Further;
           index_q         <= further_index_q;
-          state_q         <= Fetch;
           further_valid_q <= 1'b0;
         end
         if (pick_ask) begin
           source_q <= Asked;
           ask_q    <= ask;
           index_q  <= ask.index;
-          state_q  <= Fetch;
         end
         if (pick_heard) begin
           source_q <= Heard;
           heard_q  <= heard;
           index_q  <= heard.index;
-          state_q  <= Fetch;
         end
         if (pick_open) begin
           source_q <= Opening;
           index_q  <= closed_place;
-          state_q  <= Fetch;
         end
         if (pick_late) begin
           source_q <= Timer;
           index_q  <= late_place;
-          state_q  <= Fetch;
         end
       end
       Fetch: state_q <= Fetched;
@@ -686,9 +719,10 @@ module session_engine
       sent_stamp_q <= now_q;
     end
 
-    open_count_q <= open_count_q + 32'd1;
+    open_count_q   <= open_count_q + 32'd1;
+    open_reached_q <= open_count_q + 32'd2 >= load_i.open_gap && !open_reached_q || load_i.open_gap[31:1] == '0;
     if (pick_open || pick_departure && !load_i.open_loop && load_i.each) open_due_q <= 1'b0;
-    if (open_count_q + 32'd1 >= load_i.open_gap) begin
+    if (open_reached_q) begin
       open_count_q <= '0;
       open_due_q   <= 1'b1;
     end
@@ -698,7 +732,9 @@ module session_engine
       state_q           <= Off;
       clear_q           <= '0;
       further_valid_q   <= 1'b0;
+      choice_q          <= '0;
       late_departures_q <= '0;
+      open_reached_q    <= 1'b0;
       sent_waits_q      <= 1'b0;
       open_due_q        <= 1'b0;
       open_count_q      <= '0;

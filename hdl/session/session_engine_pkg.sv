@@ -96,6 +96,7 @@ package session_engine_pkg;
   typedef struct packed {
     logic            departure;
     logic            opening;    // a SYN that is no departure
+    logic            part;       // of a request
     index_t          index;
     template_entry_t entry;
     logic [31:0]     digits;

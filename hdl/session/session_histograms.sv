@@ -29,8 +29,9 @@ module session_histograms
     output logic [31:0] read_o,
     output logic        uncounted_o
 );
-  logic hold_q;
-  wire done = result_valid_i && result_i.outcome == OutcomeDone && !hold_q;
+  logic hold_q, done_q;
+  logic [31:0] gross_q, first_q, net_next_q;
+  wire done = done_q;
   wire made = connected_valid_i && !hold_q;
 
   // Those that wait: net behind gross, and a connection behind a first byte.
@@ -38,7 +39,6 @@ module session_histograms
   logic [31:0] net_q, connect_q;
   logic [1:0] whole_rest_q, part_rest_q;  // cycles until another may enter
 
-  wire [31:0] first = result_i.first - (each_i ? result_i.connected : result_i.sent);
   wire net = net_valid_q && whole_rest_q == '0;
   wire connect = connect_valid_q && part_rest_q == '0 && !done;
 
@@ -50,7 +50,7 @@ module session_histograms
       .rst_ni,
       .valid_i     (done || net),
       .set_i       (net),
-      .value_i     (net ? net_q : result_i.done),
+      .value_i     (net ? net_q : gross_q),
       .missed_o    (missed[0]),
       .clear_i     (1'b0),
       .read_i      (read_i && !of_part),
@@ -64,7 +64,7 @@ module session_histograms
       .rst_ni,
       .valid_i     (done || connect),
       .set_i       (!connect),
-      .value_i     (connect ? connect_q : first),
+      .value_i     (connect ? connect_q : first_q),
       .missed_o    (missed[1]),
       .clear_i     (1'b0),
       .read_i      (read_i && of_part),
@@ -78,13 +78,17 @@ module session_histograms
 
   always_ff @(posedge clk_i) begin
     hold_q       <= hold_i;
+    done_q       <= result_valid_i && result_i.outcome == OutcomeDone && !hold_q && rst_ni;
+    gross_q      <= result_i.done;
+    net_next_q   <= result_i.done - result_i.sent;
+    first_q      <= result_i.first - (each_i ? result_i.connected : result_i.sent);
     uncounted_o  <= |missed || done && net_valid_q || made && connect_valid_q && !connect;
     whole_rest_q <= done || net ? 2'd3 : whole_rest_q - 2'(whole_rest_q != '0);
     part_rest_q  <= done || connect ? 2'd3 : part_rest_q - 2'(part_rest_q != '0);
     if (net) net_valid_q <= 1'b0;
     if (done) begin
       net_valid_q <= 1'b1;
-      net_q       <= result_i.done - result_i.sent;
+      net_q       <= net_next_q;
     end
     if (connect) connect_valid_q <= 1'b0;
     if (made) begin

@@ -4,17 +4,15 @@ module session_read
   import session_read_pkg::*;
 (
     input  reading_t   reading_i,
-    input  logic [7:0] byte_i,
+    input  byte_t      byte_i,
     output reading_t   reading_o
 );
-  localparam logic [7:0] Cr = 8'h0d;
-  localparam logic [7:0] Lf = 8'h0a;
   localparam logic [27:0] Largest = 28'd20_000_000;  // another digit still fits
 
-  wire [7:0] lower = byte_i >= "A" && byte_i <= "Z" ? byte_i | 8'h20 : byte_i;
-  wire decimal = byte_i >= "0" && byte_i <= "9";
-  wire hexadecimal = decimal || lower >= "a" && lower <= "f";
-  wire [3:0] digit = decimal ? byte_i[3:0] : byte_i[3:0] + 4'd9;
+  wire [7:0] lower = byte_i.lower;
+  wire decimal = byte_i.decimal;
+  wire hexadecimal = byte_i.hexadecimal;
+  wire [3:0] digit = byte_i.digit;
   wire bodiless = reading_i.status == 10'd204 || reading_i.status == 10'd304;
   // The characters that a name, or the start of the status line, has here.
   logic [2:0] alike;
@@ -29,11 +27,11 @@ module session_read
       Protocol: begin
         reading_o.at = reading_i.at + 5'd1;
         if (reading_i.at < 5'd7) begin
-          if (byte_i != protocol[3'd6 - reading_i.at[2:0]]) reading_o.state = Malformed;
+          if (byte_i.value != protocol[3'd6 - reading_i.at[2:0]]) reading_o.state = Malformed;
         end else if (reading_i.at == 5'd7) begin
           if (!decimal) reading_o.state = Malformed;
         end else if (reading_i.at == 5'd8) begin
-          if (byte_i != " ") reading_o.state = Malformed;
+          if (!byte_i.space) reading_o.state = Malformed;
         end else begin
           reading_o.status = 10'(reading_i.status << 3) + 10'(reading_i.status << 1) + 10'(digit);
           if (!decimal) reading_o.state = Malformed;
@@ -42,7 +40,7 @@ module session_read
       end
 
       StatusRest:
-      if (byte_i == Lf) begin
+      if (byte_i.lf) begin
         reading_o.state = Name;
         reading_o.at    = '0;
         reading_o.alike = '1;
@@ -51,9 +49,9 @@ module session_read
       Name: begin
         reading_o.at    = &reading_i.at ? reading_i.at : reading_i.at + 5'd1;
         reading_o.alike = alike;
-        if (byte_i == Cr && reading_i.at == '0) reading_o.state = HeadersEnd;
-        else if (byte_i == Lf) reading_o.state = Malformed;
-        else if (byte_i == ":") begin
+        if (byte_i.cr && reading_i.at == '0) reading_o.state = HeadersEnd;
+        else if (byte_i.lf) reading_o.state = Malformed;
+        else if (byte_i.colon) begin
           reading_o.at     = '0;
           reading_o.digits = 1'b0;
           reading_o.state  = Skip;
@@ -70,7 +68,7 @@ module session_read
       end
 
       Skip, WordRest:
-      if (byte_i == Lf) begin
+      if (byte_i.lf) begin
         reading_o.state = Name;
         reading_o.at    = '0;
         reading_o.alike = '1;
@@ -81,29 +79,29 @@ module session_read
         reading_o.digits = 1'b1;
         reading_o.left   = 28'(reading_i.left << 3) + 28'(reading_i.left << 1) + 28'(digit);
         if (reading_i.left > Largest) reading_o.state = Malformed;
-      end else if (byte_i == Cr && reading_i.digits) begin
+      end else if (byte_i.cr && reading_i.digits) begin
         reading_o.sized = 1'b1;
         reading_o.state = Skip;
-      end else if (byte_i != " " || reading_i.digits) reading_o.state = Malformed;
+      end else if (!byte_i.space || reading_i.digits) reading_o.state = Malformed;
 
       Word:
-      if (byte_i == Cr || byte_i == ",") begin
+      if (byte_i.cr || byte_i.comma) begin
         if (word_at(reading_i.coding, reading_i.at) == 8'd0) begin
           if (reading_i.coding) reading_o.chunked = 1'b1;
           else reading_o.close = 1'b1;
         end else if (reading_i.coding) reading_o.state = Malformed;
-        if (byte_i == Cr && reading_o.state == Word) reading_o.state = WordRest;
+        if (byte_i.cr && reading_o.state == Word) reading_o.state = WordRest;
         // No coding follows chunked.
-        if (byte_i == "," && reading_i.coding) reading_o.state = Malformed;
-        if (byte_i == ",") reading_o.at = '0;
-      end else if (byte_i != " ") begin
+        if (byte_i.comma && reading_i.coding) reading_o.state = Malformed;
+        if (byte_i.comma) reading_o.at = '0;
+      end else if (!byte_i.space) begin
         // 31: this word is another.
         reading_o.at = lower == word_at(reading_i.coding, reading_i.at) && !(&reading_i.at) ? reading_i.at + 5'd1 : 5'd31;
-        if (byte_i == Lf) reading_o.state = Malformed;
+        if (byte_i.lf) reading_o.state = Malformed;
       end
 
       HeadersEnd:
-      if (byte_i != Lf) reading_o.state = Malformed;
+      if (!byte_i.lf) reading_o.state = Malformed;
       else if (reading_i.trailer) reading_o.state = Complete;
       else if (reading_i.status < 10'd200) begin
         // Another response follows (RFC 9110 section 15.2).
@@ -126,7 +124,7 @@ module session_read
       UntilClose: reading_o.size = &reading_i.size ? reading_i.size : reading_i.size + 28'd1;
 
       ChunkSize, ChunkSkip: begin
-        if (byte_i == Lf) begin
+        if (byte_i.lf) begin
           reading_o.digits = 1'b0;
           reading_o.state  = Body;
           if (!reading_i.digits) reading_o.state = Malformed;
@@ -140,16 +138,16 @@ module session_read
             reading_o.digits = 1'b1;
             reading_o.left   = {reading_i.left[23:0], digit};
             if (reading_i.left[27:24] != '0) reading_o.state = Malformed;
-          end else if (byte_i == ";") reading_o.state = ChunkSkip;
-          else if (byte_i != Cr) reading_o.state = Malformed;
+          end else if (byte_i.semicolon) reading_o.state = ChunkSkip;
+          else if (!byte_i.cr) reading_o.state = Malformed;
         end
       end
 
       ChunkEnd:
-      if (byte_i == Lf) begin
+      if (byte_i.lf) begin
         reading_o.state = ChunkSize;
         reading_o.left  = '0;
-      end else if (byte_i != Cr) reading_o.state = Malformed;
+      end else if (!byte_i.cr) reading_o.state = Malformed;
 
       default: ;
     endcase

@@ -33,6 +33,37 @@ package session_read_pkg;
     logic [27:0] size;      // bytes of the body so far
   } reading_t;
 
+  // A byte of the response, and what it is.
+  typedef struct packed {
+    logic [7:0] value;
+    logic [7:0] lower;
+    logic       decimal;
+    logic       hexadecimal;
+    logic [3:0] digit;
+    logic       cr;
+    logic       lf;
+    logic       colon;
+    logic       comma;
+    logic       semicolon;
+    logic       space;
+  } byte_t;
+
+  function automatic byte_t known(input logic [7:0] value);
+    byte_t known_;
+    known_.value       = value;
+    known_.lower       = value >= "A" && value <= "Z" ? value | 8'h20 : value;
+    known_.decimal     = value >= "0" && value <= "9";
+    known_.hexadecimal = known_.decimal || known_.lower >= "a" && known_.lower <= "f";
+    known_.digit       = known_.decimal ? value[3:0] : value[3:0] + 4'd9;
+    known_.cr          = value == 8'h0d;
+    known_.lf          = value == 8'h0a;
+    known_.colon       = value == ":";
+    known_.comma       = value == ",";
+    known_.semicolon   = value == ";";
+    known_.space       = value == " ";
+    return known_;
+  endfunction
+
   // The characters at a place of what is looked for, in lower case; 0 behind the end.
   function automatic logic [7:0] name_at(input logic [1:0] name, input logic [4:0] at);
     logic [18:0][7:0] text;

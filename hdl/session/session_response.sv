@@ -27,7 +27,7 @@ module session_response
     input  logic       told_valid_i,
     output logic       told_ready_o,
     input  told_t      told_i,
-    output ring_t      ring_place_o,   // read in the next cycle
+    output ring_t      ring_place_o,   // read two cycles later
     input  logic [7:0] ring_byte_i,
     output ring_t      ring_free_o,
     // Of the template whose response is read: what its body's sum must be.
@@ -60,13 +60,16 @@ module session_response
     reading_t    reading;
   } record_t;
 
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     Listen,
     Fetch,
     Fetched,
+    Since,
     Apply,
     Text,
+    Jump,     // over a body that is counted
     Fill,
+    Weigh,
     Judge,
     Store
   } state_e;
@@ -77,9 +80,11 @@ module session_response
   reading_t read;
   logic second_q;        // the range behind what was filled
   logic hole_q, complete_q;
-  ring_t place_q, place;
+  ring_t place_q;        // of the next byte
+  ring_t fetch_q;        // that is read: three ahead of it
   logic [15:0] left_q;   // bytes of the range
-  logic settle_q;        // the byte at `place_q` is not here yet
+  logic [1:0] settle_q;  // cycles until the byte at `place_q` is here
+  byte_t byte_q;
 
   session_memory #(
       .T    (record_t),
@@ -95,20 +100,23 @@ module session_response
 
   session_read reader (
       .reading_i(r_q.reading),
-      .byte_i   (ring_byte_i),
+      .byte_i   (byte_q),
       .reading_o(read)
   );
 
-  wire [47:0] since = told_q.stamp - r_q.due;
-  wire [31:0] since_due = |since[47:32] ? '1 : since[31:0];
-  wire [47:0] whole = told_q.stamp + 48'd8 + 48'(told_q.bytes) - r_q.due;
-  wire [31:0] whole_due = |whole[47:32] ? '1 : whole[31:0];
+  // Each of a cycle ago.
+  logic [47:0] since_q, whole_q;
+  logic [27:0] of_body_q;
+  logic all_q, fits_q, status_wrong_q, length_wrong_q, sum_wrong_q;
+  wire [31:0] since_due = |since_q[47:32] ? '1 : since_q[31:0];
+  wire [31:0] whole_due = |whole_q[47:32] ? '1 : whole_q[31:0];
+  logic made_q;  // a connection, after these ticks
+  logic [31:0] made_after_q, made_before_q;
   // Bytes of a body are not looked at.
   wire counts = r_q.reading.state == Body && !load_i.sums;
   wire of_sum = r_q.reading.state == Body || r_q.reading.state == UntilClose;
-  wire [27:0] of_body = r_q.reading.left < 28'(left_q) ? r_q.reading.left : 28'(left_q);
+  wire all = r_q.reading.left <= 28'(left_q);
   wire over = r_q.reading.state == Complete || r_q.reading.state == Malformed || !r_q.busy || hole_q;
-  wire moves = state_q == Text && left_q != '0 && !settle_q && !over;
   wire [27:0] filled = told_q.filled_len[27:0];
   wire fits = told_q.filled_len[29:28] == '0 && r_q.reading.state == Body && filled <= r_q.reading.left;
 
@@ -117,9 +125,9 @@ module session_response
   outcome_e judged, closed_as;
   always_comb begin
     judged = OutcomeDone;
-    if (r_q.reading.status < load_i.status_low || r_q.reading.status > load_i.status_high) judged = OutcomeStatus;
-    else if (r_q.reading.size < load_i.length_low || r_q.reading.size > load_i.length_high) judged = OutcomeLength;
-    else if (load_i.sums && sum_known_i && sum != sum_i) judged = OutcomeSum;
+    if (status_wrong_q) judged = OutcomeStatus;
+    else if (length_wrong_q) judged = OutcomeLength;
+    else if (sum_wrong_q) judged = OutcomeSum;
     unique case (told_q.closed)
       CauseRefused:     closed_as = OutcomeRefused;
       CauseReset:       closed_as = OutcomeReset;
@@ -131,8 +139,7 @@ module session_response
   end
 
   assign told_ready_o = state_q == Listen;
-  assign place = moves ? place_q + (counts ? ring_t'(of_body) : ring_t'(1)) : place_q;
-  assign ring_place_o = place;
+  assign ring_place_o = fetch_q;
 
   // The outcome of what `Judge` sees.
   logic gives, asks;
@@ -162,13 +169,26 @@ module session_response
 
   always_ff @(posedge clk_i) begin
     result_valid_o    <= 1'b0;
-    connected_valid_o <= 1'b0;
     result_lost_o     <= 1'b0;
     excess_o          <= 1'b0;
     sum_learn_o       <= 1'b0;
     if (ask_valid_o && ask_ready_i) ask_valid_o <= 1'b0;
-    place_q  <= place;
-    settle_q <= 1'b0;
+    fetch_q  <= fetch_q + ring_t'(1);
+    byte_q   <= known(ring_byte_i);
+    if (settle_q != '0) settle_q <= settle_q - 2'd1;
+
+    since_q        <= told_q.stamp - r_q.due;
+    whole_q        <= since_q + 48'(told_q.bytes) + 48'd8;
+    all_q          <= all;
+    of_body_q      <= all ? r_q.reading.left : 28'(left_q);
+    fits_q         <= fits;
+    status_wrong_q <= r_q.reading.status < load_i.status_low || r_q.reading.status > load_i.status_high;
+    length_wrong_q <= r_q.reading.size < load_i.length_low || r_q.reading.size > load_i.length_high;
+    sum_wrong_q    <= load_i.sums && sum_known_i && sum != sum_i;
+    made_q         <= 1'b0;
+    connected_valid_o <= made_q;
+    connected_o.index <= told_q.index;
+    connected_o.ticks <= made_after_q - made_before_q;
 
     unique case (state_q)
       Listen: begin
@@ -186,17 +206,19 @@ module session_response
       Fetch: state_q <= Fetched;
       Fetched: begin
         r_q     <= stored;
-        state_q <= Apply;
+        state_q <= Since;
       end
+      Since: state_q <= Apply;
 
       Apply: begin
         second_q   <= 1'b0;
         hole_q     <= 1'b0;
         complete_q <= 1'b0;
         place_q    <= told_q.start + told_q.data.skip[12:0];
+        fetch_q    <= told_q.start + told_q.data.skip[12:0];
         left_q     <= told_q.data.len;
-        settle_q   <= 1'b1;
-        state_q    <= told_q.text ? Text : Judge;
+        settle_q   <= 2'd3;
+        state_q    <= told_q.text ? Text : Weigh;
         if (told_q.departed) begin
           r_q               <= '0;
           r_q.busy          <= 1'b1;
@@ -209,9 +231,9 @@ module session_response
         if (told_q.sent && !r_q.busy) r_q.due <= told_q.stamp;
         if (told_q.connected && r_q.busy) r_q.connected <= since_due;
         if (told_q.connected) begin
-          connected_valid_o <= 1'b1;
-          connected_o.index <= told_q.index;
-          connected_o.ticks <= r_q.busy ? since_due - r_q.sent : since_due;
+          made_q        <= 1'b1;
+          made_after_q  <= since_due;
+          made_before_q <= r_q.busy ? r_q.sent : '0;
         end
         if (told_q.text && told_q.data.len != '0 && r_q.busy && !r_q.begun) begin
           r_q.begun <= 1'b1;
@@ -224,22 +246,29 @@ module session_response
         else if (over) begin
           excess_o <= !r_q.busy || r_q.reading.state == Complete;
           state_q  <= second_q ? Judge : Fill;
-        end else if (moves) begin
-          left_q <= left_q - (counts ? 16'(of_body) : 16'd1);
-          if (counts) begin
-            r_q.reading.left <= r_q.reading.left - of_body;
-            r_q.reading.size <= r_q.reading.size + of_body;
-            if (of_body == r_q.reading.left) r_q.reading.state <= r_q.reading.chunked ? ChunkEnd : Complete;
-          end else begin
-            r_q.reading <= read;
-            if (of_sum) r_q.crc <= crc_byte(r_q.crc, ring_byte_i);
-          end
+        end else if (counts) state_q <= Jump;
+        else if (settle_q == '0) begin
+          place_q     <= place_q + ring_t'(1);
+          left_q      <= left_q - 16'd1;
+          r_q.reading <= read;
+          if (of_sum) r_q.crc <= crc_byte(r_q.crc, byte_q.value);
         end
+      end
+
+      Jump: begin
+        place_q          <= place_q + ring_t'(of_body_q);
+        fetch_q          <= place_q + ring_t'(of_body_q);
+        settle_q         <= 2'd3;
+        left_q           <= left_q - 16'(of_body_q);
+        r_q.reading.left <= r_q.reading.left - of_body_q;
+        r_q.reading.size <= r_q.reading.size + of_body_q;
+        if (all_q) r_q.reading.state <= r_q.reading.chunked ? ChunkEnd : Complete;
+        state_q          <= Text;
       end
 
       Fill: begin
         if (told_q.filled_len != '0 && r_q.busy) begin
-          if (fits && !load_i.sums) begin
+          if (fits_q && !load_i.sums) begin
             r_q.reading.left <= r_q.reading.left - filled;
             r_q.reading.size <= r_q.reading.size + filled;
             if (filled == r_q.reading.left) r_q.reading.state <= r_q.reading.chunked ? ChunkEnd : Complete;
@@ -249,15 +278,19 @@ module session_response
         end
         second_q <= 1'b1;
         place_q  <= told_q.start + told_q.data_after.skip[12:0];
+        fetch_q  <= told_q.start + told_q.data_after.skip[12:0];
         left_q   <= told_q.data_after.len;
-        settle_q <= 1'b1;
+        settle_q <= 2'd3;
         state_q  <= Text;
       end
+
+      Weigh: state_q <= Judge;
 
       Judge: begin
         // A body without a length ends with the connection.
         if (!complete_q && r_q.busy && (r_q.reading.state == Complete || told_q.ended && r_q.reading.state == UntilClose)) begin
           complete_q <= 1'b1;
+          state_q    <= Weigh;
         end else if (!asks || !ask_valid_o || ask_ready_i) begin
           state_q <= Store;
           if (gives) begin
@@ -300,6 +333,7 @@ module session_response
       ask_valid_o       <= 1'b0;
       result_valid_o    <= 1'b0;
       connected_valid_o <= 1'b0;
+      made_q            <= 1'b0;
       sum_learn_o       <= 1'b0;
       ring_free_o       <= '0;
     end

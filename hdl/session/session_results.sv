@@ -51,12 +51,14 @@ module session_results
   localparam int unsigned Depth = 512;
   localparam int unsigned ToldMost = 480;
 
-  logic told_valid, told_ready;
-  told_t told;
+  logic tell_q, told_valid, told_ready;
+  told_t telling_q, told;
   logic [9:0] told_count_q;
   assign room_o = told_count_q < 10'(ToldMost);
   always_ff @(posedge clk_i) begin
-    told_count_q <= !rst_ni ? '0 : told_count_q + 10'(tell_i) - 10'(told_valid && told_ready);
+    tell_q       <= tell_i && rst_ni;
+    telling_q    <= telling_i;
+    told_count_q <= !rst_ni ? '0 : told_count_q + 10'(tell_q) - 10'(told_valid && told_ready);
   end
   stream_fifo #(
       .T    (told_t),
@@ -64,9 +66,9 @@ module session_results
   ) queue (
       .clk_i,
       .rst_ni,
-      .valid_i(tell_i),
+      .valid_i(tell_q),
       .ready_o(),
-      .data_i (telling_i),
+      .data_i (telling_q),
       .valid_o(told_valid),
       .ready_i(told_ready),
       .data_o (told),

@@ -3,10 +3,12 @@
 //
 // `wait_o` is the number of cycles until the next one, 0 from the cycle in which it is due, and at most 65 535.
 // With `valid_o` it is that of `due_o`. With `known_o` alone the next due time has not been found yet, and
-// nothing is due for so long. Both are low for two cycles after `next_i`.
+// nothing is due for so long. Both are low for three cycles after `next_i`.
 module session_schedule
   import session_engine_pkg::*;
-(
+#(
+    parameter int unsigned Guard = 40
+) (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  tick_t       now_i,
@@ -27,6 +29,8 @@ module session_schedule
     output logic        over_o,
     output tick_t       due_o,
     output logic [15:0] wait_o,
+    output logic        near_o,     // wait_o is below Guard
+    output logic        now_o,      // wait_o is 0
     input  logic        next_i
 );
   (* no_rw_check *) logic [31:0] words[512];
@@ -75,22 +79,29 @@ module session_schedule
   assign due_ready_o = listed && room;
 
   logic [31:0] left_q;
-  tick_t ahead_q;          // of what is next - now, in the next cycle
+  logic over_q;
+  tick_t ahead_q;          // of what is next - now, in the next cycle but one
   logic far_q;
-  logic [1:0] known_q, valid_q;
+  logic [15:0] wait_q;     // the same in the next cycle
+  logic [2:0] known_q, valid_q;
   wire far = !head_valid && (listed || ended && !found);
 
-  assign over_o  = left_q == '0;
-  assign known_o = known_q[1];
-  assign valid_o = valid_q[1] && !over_o;
+  // A cycle late, in which nothing is known.
+  assign over_o  = over_q;
+  assign known_o = known_q[2];
+  assign valid_o = valid_q[2] && !over_o;
 
   always_ff @(posedge clk_i) begin
-    // Of the cycle after the next: it passes two registers.
-    ahead_q <= (head_valid ? due_o : horizon) - now_i - 48'd2;
+    over_q  <= left_q == '0;
+    // It passes three registers.
+    ahead_q <= (head_valid ? due_o : horizon) - now_i - 48'd3;
     far_q   <= far;
-    wait_o  <= far_q ? '1 : ahead_q[47] ? '0 : |ahead_q[46:16] ? '1 : ahead_q[15:0];
-    known_q <= {known_q[0], head_valid || none};
-    valid_q <= {valid_q[0], head_valid};
+    wait_q  <= far_q ? '1 : ahead_q[47] ? '0 : |ahead_q[46:16] ? '1 : ahead_q[15:0];
+    wait_o  <= wait_q;
+    near_o  <= wait_q < 16'(Guard);
+    now_o   <= wait_q == '0;
+    known_q <= {known_q[1:0], head_valid || none};
+    valid_q <= {valid_q[1:0], head_valid};
     if (next_i) begin
       left_q  <= left_q - 32'd1;
       known_q <= '0;

@@ -9,7 +9,7 @@ module session_sums
     input  logic        write_i,
     input  template_t   write_place_i,
     input  logic [31:0] write_sum_i,
-    // The template of a response, and a cycle later whether its sum is known.
+    // The template of a response, and two cycles later whether its sum is known.
     input  template_t   template_i,
     output logic        known_o,
     output logic [31:0] sum_o,
@@ -18,6 +18,8 @@ module session_sums
 );
   logic [31:0] of_template[64];
   logic [63:0] known_q;
+  logic fetched_known_q;
+  logic [31:0] fetched_sum_q;
   wire template_t place = write_i ? write_place_i : template_i;
 
   always_ff @(posedge clk_i) begin
@@ -25,8 +27,10 @@ module session_sums
       of_template[place]    <= write_i ? write_sum_i : learn_sum_i;
       known_q[place] <= 1'b1;
     end
-    known_o <= known_q[template_i];
-    sum_o   <= of_template[template_i];
+    fetched_known_q <= known_q[template_i];
+    fetched_sum_q   <= of_template[template_i];
+    known_o         <= fetched_known_q;
+    sum_o           <= fetched_sum_q;
     if (!rst_ni) known_q <= '0;
   end
 endmodule

@@ -14,7 +14,8 @@ module session_templates
     input  logic            entry_write_i,
     input  template_t       entry_place_i,
     input  template_entry_t entry_i,
-    // The text, a cycle later.
+    // The text: of the place two reads ago.
+    input  logic            read_i,
     input  place_t          place_i,
     output logic [7:0]      byte_o,
     // The template of a request, and the digits for one that departs now.
@@ -27,9 +28,13 @@ module session_templates
 );
   (* no_rw_check *)
   logic [7:0] bytes[4096];
+  logic [7:0] fetched_q;
   always_ff @(posedge clk_i) begin
     if (byte_write_i) bytes[byte_place_i] <= byte_i;
-    byte_o <= bytes[place_i];
+    if (read_i) begin
+      fetched_q <= bytes[place_i];
+      byte_o    <= fetched_q;
+    end
   end
   template_entry_t entries[64];
   always_ff @(posedge clk_i) if (entry_write_i) entries[entry_place_i] <= entry_i;
