@@ -68,11 +68,19 @@ module session_pieces
   assign ended_o = state_q == Off;
 
   wire moves = state_q == Run && (!valid_o || ready_i);
-  wire many = ticks_q[47:3] != '0 && eight_q <= slack_q;
-  wire due = !many && each_q > slack_q;
-  wire last = many ? ticks_q == 48'd8 : ticks_q == 48'd1;
-  wire again = last && repeats_q != '0;
-  wire part_t delta = again ? rise_q : many ? change_q << 3 : change_q;
+  // All that a step may lead to, for eight ticks and for one, while it is found which of these it is.
+  wire [Width:0] less_eight = {1'b0, slack_q} - {1'b0, eight_q};
+  wire [Width:0] less_each = {1'b0, slack_q} - {1'b0, each_q};
+  wire part_t more = slack_q + rest_q;
+  wire many = ticks_q[47:3] != '0 && !less_eight[Width];
+  wire due = !many && less_each[Width];
+  wire repeated = repeats_q != '0;
+  wire last_of_many = ticks_q == 48'd8;
+  wire last_of_one = ticks_q == 48'd1;
+  wire last = many ? last_of_many : last_of_one;
+  wire again = last && repeated;
+  wire part_t delta_of_many = last_of_many && repeated ? rise_q : change_q << 3;
+  wire part_t delta_of_one = last_of_one && repeated ? rise_q : change_q;
 
   always_ff @(posedge clk_i) begin
     came_q <= {came_q[0], state_q == Load ? word_q : Words};
@@ -88,10 +96,10 @@ module session_pieces
       if (moves) begin
         position_q <= position_q + (many ? 48'd8 : 48'd1);
         ticks_q    <= again ? span_q : ticks_q - (many ? 48'd8 : 48'd1);
-        slack_q    <= many ? slack_q - eight_q : due ? slack_q + rest_q : slack_q - each_q;
-        each_q     <= each_q + delta;
-        rest_q     <= rest_q - delta;
-        eight_q    <= eight_q + (delta << 3);
+        slack_q    <= many ? less_eight[Width-1:0] : less_each[Width] ? more : less_each[Width-1:0];
+        each_q     <= many ? each_q + delta_of_many : each_q + delta_of_one;
+        rest_q     <= many ? rest_q - delta_of_many : rest_q - delta_of_one;
+        eight_q    <= many ? eight_q + (delta_of_many << 3) : eight_q + (delta_of_one << 3);
         if (again) repeats_q <= repeats_q - 32'd1;
         if (due) begin
           valid_o <= 1'b1;

@@ -126,30 +126,43 @@ module session_rows
     if (!rst_ni) left_q <= '0;
   end
 
-  // Read, and in the next cycle written: the memory does not yet have what is written in the cycle of the
-  // reading.
+  // Read, two cycles later added to, and written at the end of that cycle. So two that began before it are not in
+  // the memory yet when a word is read, and a word that one of them had is taken from there.
   (* no_rw_check *)
   word_t memory[32*Rows];
-  addition_t at_q;
-  logic adding_q, reading_q, again_q;
-  word_t fetched_q, written_q;
-  wire row_word_t place = {adds ? adding.row[Low-1:0] : read_row_i[Low-1:0], adds ? adding.word_ : read_word_i};
-  wire row_word_t place_before = {at_q.row[Low-1:0], at_q.word_};
-  wire word_t found = again_q ? written_q : fetched_q;
-  wire [47:0] value = found.tag == tag_t'(at_q.row >> Low) ? found.value : '0;
+  addition_t at_q, then_q;
+  logic adding_q, then_adding_q, reading_q, then_reading_q, again_q, again2_q, now_again_q, now_again2_q;
+  word_t fetched_q, found_q, written_q, written2_q;
+  function automatic row_word_t place_of(input addition_t of);
+    return {of.row[Low-1:0], of.word_};
+  endfunction
+  wire addition_t asked = adds ? adding : {read_row_i, read_word_i, 48'd0};
+  wire row_word_t place = place_of(asked);
+  wire word_t found = now_again_q ? written_q : now_again2_q ? written2_q : found_q;
+  wire is_of_row = found.tag == tag_t'(then_q.row >> Low);
+  wire [47:0] value = found.value + then_q.add;
   word_t written;
-  assign written.tag = clear_i ? '1 : tag_t'(at_q.row >> Low);
-  assign written.value = value + at_q.add;
-  wire row_word_t written_place = clear_i ? clear_place_i[Low+4:0] : place_before;
+  assign written.tag = clear_i ? '1 : tag_t'(then_q.row >> Low);
+  assign written.value = is_of_row ? value : then_q.add;
+  wire row_word_t written_place = clear_i ? clear_place_i[Low+4:0] : place_of(then_q);
   always_ff @(posedge clk_i) begin
-    if (clear_i || adding_q) memory[written_place] <= written;
-    fetched_q <= memory[place];
-    written_q <= written;
-    again_q   <= adding_q && place == place_before;
-    at_q      <= adds ? adding : {read_row_i, read_word_i, 48'd0};
-    adding_q  <= adds && rst_ni;
-    reading_q <= read_i && !adds && !reading_q && !read_valid_o && rst_ni;
-    read_valid_o <= reading_q && rst_ni;
-    read_o       <= value;
+    if (clear_i || then_adding_q) memory[written_place] <= written;
+    fetched_q    <= memory[place];
+    found_q      <= fetched_q;
+    written_q    <= written;
+    written2_q   <= written_q;
+    at_q         <= asked;
+    then_q       <= at_q;
+    adding_q     <= adds && rst_ni;
+    then_adding_q <= adding_q && rst_ni;
+    // Of the one before, and of the one before that.
+    again_q      <= adding_q && place == place_of(at_q);
+    again2_q     <= then_adding_q && place == place_of(then_q);
+    now_again_q  <= again_q;
+    now_again2_q <= again2_q;
+    reading_q      <= read_i && !adds && !reading_q && !then_reading_q && !read_valid_o && rst_ni;
+    then_reading_q <= reading_q && rst_ni;
+    read_valid_o   <= then_reading_q && rst_ni;
+    read_o         <= written.value;
   end
 endmodule
