@@ -14,24 +14,26 @@ module session_clock
   wire micro = cycle_q + 8'd1 >= micro_i;
   wire milli = micro_q && last_q;
 
-  assign now_o.part = part_q != '0;
+  // Whole in one place: a simulator may not see the parts of a struct that are driven in two ways.
+  logic [31:0] micros_q, millis_q;
+  assign now_o = '{micros: micros_q, millis: millis_q, part: part_q != '0};
 
   always_ff @(posedge clk_i) begin
     cycle_q <= micro ? '0 : cycle_q + 8'd1;
     micro_q <= micro;
     if (micro_q) begin
-      now_o.micros <= now_o.micros + 32'd1;
-      last_q       <= part_q == 10'd998;
-      part_q       <= milli ? '0 : part_q + 10'd1;
+      micros_q <= micros_q + 32'd1;
+      last_q   <= part_q == 10'd998;
+      part_q   <= milli ? '0 : part_q + 10'd1;
     end
-    if (milli) now_o.millis <= now_o.millis + 32'd1;
+    if (milli) millis_q <= millis_q + 32'd1;
     if (!rst_ni) begin
-      cycle_q      <= '0;
-      micro_q      <= 1'b0;
-      last_q       <= 1'b0;
-      part_q       <= '0;
-      now_o.micros <= '0;
-      now_o.millis <= '0;
+      cycle_q  <= '0;
+      micro_q  <= 1'b0;
+      last_q   <= 1'b0;
+      part_q   <= '0;
+      micros_q <= '0;
+      millis_q <= '0;
     end
   end
 endmodule
