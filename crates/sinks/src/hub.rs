@@ -190,7 +190,7 @@ fn check_together(places: &[Place]) -> Result<(), SinkError> {
 }
 
 /// Only series that have values.
-fn histograms(row: &IntervalRow) -> Vec<(Series, measure::Histogram<u32>)> {
+pub(crate) fn histograms(row: &IntervalRow) -> Vec<(Series, measure::Histogram<u32>)> {
     let all = Series::ALL.iter().map(|series| (*series, row.data.series.of(*series)));
     all.filter(|(_, histogram)| !histogram.is_empty())
         .map(|(series, histogram)| (series, histogram.clone()))

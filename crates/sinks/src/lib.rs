@@ -35,6 +35,8 @@ mod queue;
 #[cfg(feature = "redis")]
 mod redis_link;
 #[cfg(feature = "redis")]
+mod redis_module;
+#[cfg(feature = "redis")]
 mod redis_read;
 #[cfg(feature = "redis")]
 mod redis_streams;

@@ -2,8 +2,10 @@
 
 use crate::exporter::SinkError;
 use crate::hdr::lines;
+use crate::hub::histograms as histograms_of;
 use crate::place::Place;
 use crate::redis_link::Link;
+use crate::redis_module::ModuleStream;
 use crate::redis_streams::{Keys, SCHEMA, text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +17,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use store::schema::{GroupResult, Interval};
+use store::schema::{GroupResult, Interval, Label};
 use store::{HlogWriter, RunResult};
 
 /// Entries asked for at once: some hundred kilobytes.
@@ -49,11 +51,18 @@ pub fn fetch_redis(url: &str, into: &Path) -> Result<(), SinkError> {
         Some(other) => {
             Err(place.refused(format!("{run} has the schema {other}; this version reads {SCHEMA}")))
         }
+        None if module(&place, &keys).is_there(&mut link)? => {
+            Reader { place, link, keys, meta, into }.by_module()
+        }
         None => {
             let known = known(&mut link, &place)?;
             Err(place.refused(format!("there is no run {run} (it may have expired){known}")))
         }
     }
+}
+
+fn module<'a>(place: &'a Place, keys: &Keys) -> ModuleStream<'a> {
+    ModuleStream { place, key: keys.module() }
 }
 
 /// `/RUN`, `/2/RUN`; a path that is a number is a database.
@@ -122,6 +131,43 @@ impl Reader<'_> {
                 self.write("begun.json", &begun)
             }
         }
+    }
+
+    /// A run of which nobody but the module wrote.
+    fn by_module(mut self) -> Result<(), SinkError> {
+        let mut rows = self.file("intervals.jsonl")?;
+        let mut histograms = self.file("latency.hlog")?;
+        let place = self.place.clone();
+        let unwritten =
+            |name: &str, why: &std::io::Error| place.refused(format!("{name} cannot be written: {why}"));
+        let mut log = HlogWriter::new();
+        let head = log.head(self.keys.run(), SystemTime::UNIX_EPOCH);
+        histograms.write_all(&head).map_err(|why| unwritten("latency.hlog", &why))?;
+        let found = module(&place, &self.keys).rows(&mut self.link, |row| {
+            let (interval, of_row) = (Interval::from(row), histograms_of(row));
+            let of_row = of_row.iter().map(|(series, values)| (series.key(), values));
+            let lines = lines(&mut log, &interval, of_row).map_err(|why| place.refused(why))?;
+            let json = serde_json::to_vec(&interval).map_err(|why| place.refused(why.to_string()))?;
+            rows.write_all(&json)
+                .and_then(|()| rows.write_all(b"\n"))
+                .map_err(|why| unwritten("intervals.jsonl", &why))?;
+            histograms.write_all(&lines).map_err(|why| unwritten("latency.hlog", &why))
+        })?;
+        rows.flush().map_err(|why| unwritten("intervals.jsonl", &why))?;
+        histograms.flush().map_err(|why| unwritten("latency.hlog", &why))?;
+        let lost = match found.lost() {
+            0 => String::new(),
+            lost => format!("; {lost} of its {} commands, of up to 40 each, are not there", found.last),
+        };
+        let said = format!("{} departures, written to Redis by the FPGA module itself{lost}", found.events);
+        let begun = RunResult {
+            engine: "http".to_owned(),
+            run: self.keys.run().to_owned(),
+            labels: vec![Label::Sentence(said)],
+            ..self.begun()
+        };
+        let begun = serde_json::to_vec(&begun).map_err(|why| self.place.refused(why.to_string()))?;
+        self.write("begun.json", &begun)
     }
 
     fn of(&self, field: &str) -> &str {

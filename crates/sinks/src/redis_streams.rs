@@ -5,6 +5,7 @@
 //! tare:RUN:intervals   stream   one entry an interval, with its histograms; id n-0, n from 1
 //! tare:RUN:events:T    stream   one entry an event of engine thread T; id n-0, n from 1    (?events=1)
 //! tare:RUN:result      string   result.json
+//! tare:RUN:module      stream   departures that the FPGA module wrote by itself (redis_module.rs)
 //! ```
 //!
 //! Entries have ids of our own, so nothing is ever there twice: what was sent again after a lost connection is
@@ -111,6 +112,10 @@ impl Keys {
         Self { run: run.to_owned(), ..self }
     }
 
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
     pub fn meta(&self) -> String {
         format!("{}:{}:meta", self.prefix, self.run)
     }
@@ -119,6 +124,9 @@ impl Keys {
     }
     pub fn events(&self, thread: usize) -> String {
         format!("{}:{}:events:{thread}", self.prefix, self.run)
+    }
+    pub fn module(&self) -> String {
+        format!("{}:{}:module", self.prefix, self.run)
     }
     pub fn result(&self) -> String {
         format!("{}:{}:result", self.prefix, self.run)

@@ -7,3 +7,4 @@ mod loads;
 mod schedules;
 mod scripts;
 mod sessions;
+mod stored;

@@ -46,7 +46,7 @@ impl Load {
         Self::of(flags, Command::new(program()))
     }
 
-    fn inside(bed: &TestBed, flags: &str) -> Self {
+    pub fn inside(bed: &TestBed, flags: &str) -> Self {
         Self::of(flags, bed.generator().command(&program()))
     }
 
