@@ -80,14 +80,18 @@ module session_redis
   question_t question;
   logic text_write, echo_write;
   ring_t text_write_place, text_read_place, text_free;
-  logic [7:0] text_write_byte, text_byte_q, echo_write_byte, echo_byte_q, echo_write_place, echo_read_place;
+  logic [7:0] text_write_byte, text_byte_q, echo_write_byte, echo_fetched_q, echo_byte_q, echo_write_place, echo_read_place;
+  logic reads;  // a byte is that of the place two of these ago
   logic [7:0] text[2048];
   logic [7:0] echo_bytes[256];
   always_ff @(posedge clk_i) begin
     if (text_write) text[text_write_place[10:0]] <= text_write_byte;
     text_byte_q <= text[text_read_place[10:0]];
     if (echo_write) echo_bytes[echo_write_place] <= echo_write_byte;
-    echo_byte_q <= echo_bytes[echo_read_place];
+    if (reads) begin
+      echo_fetched_q <= echo_bytes[echo_read_place];
+      echo_byte_q    <= echo_fetched_q;
+    end
   end
   session_receive receive (
       .clk_i,
@@ -165,16 +169,21 @@ module session_redis
   logic [7:0] head_byte_q;
   logic [4:0] byte_q;
   logic is_head_q, is_end_q;
-  assign row = row_q + event_row_t'(place[10:5]);
+  event_row_t last_row_q;
+  logic [7:0] command_byte, command_byte_q;
+  assign row = reads ? row_q + event_row_t'(place[10:5]) : last_row_q;
   always_ff @(posedge clk_i) begin
+    last_row_q <= row;
     if (head_write_i) head_bytes[head_place_i] <= head_byte_i;
-    head_byte_q <= head_bytes[place[7:0]];
-    byte_q      <= place[4:0];
-    is_head_q   <= place[11];
-    is_end_q    <= place >= place_t'(EventsBytes);
+    if (reads) begin
+      head_byte_q    <= head_bytes[place[7:0]];
+      byte_q         <= place[4:0];
+      is_head_q      <= place[11];
+      is_end_q       <= place >= place_t'(EventsBytes);
+      command_byte_q <= command_byte;
+    end
     if (sending_ready) row_q <= sending_row;
   end
-  logic [7:0] command_byte;
   always_comb begin
     command_byte = event_[8*byte_q+:8];
     if (is_end_q) command_byte = byte_q[0] ? 8'h0a : 8'h0d;
@@ -195,10 +204,11 @@ module session_redis
       .question_valid_i (question_valid),
       .question_ready_o (question_ready),
       .question_i       (question),
+      .read_o           (reads),
       .echo_place_o     (echo_read_place),
       .echo_byte_i      (echo_byte_q),
       .template_place_o (place),
-      .template_byte_i  (command_byte),
+      .template_byte_i  (command_byte_q),
       .wait_i           ('1),
       .valid_o          (beat_valid_o),
       .ready_i          (beat_ready_i),

@@ -7,11 +7,11 @@ use crate::run_sinks;
 use crate::status::{Failure, complain, said_once};
 use crate::terminal::print_all;
 use anyhow::anyhow;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use store::RunResult;
 
@@ -80,6 +80,30 @@ impl Papers {
         Ok(papers)
     }
 
+    /// Empties the files, now that the load begins: who takes them for this run's later finds nothing older.
+    ///
+    /// # Errors
+    /// One of them is a file that the load is made of.
+    pub fn begin(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
+        let files = || [&self.junit, &self.markdown].into_iter().flatten().filter_map(Paper::regular);
+        for (flag, path, about) in files().map(|(flag, path, _, about)| (flag, path, about)) {
+            let is_same = |input: &PathBuf| {
+                fs::metadata(input)
+                    .is_ok_and(|input| (input.dev(), input.ino()) == (about.dev(), about.ino()))
+            };
+            if inputs.iter().any(is_same) {
+                let path = path.display();
+                return Err(Failure::wrong(anyhow!(
+                    "{flag}: {path} is a file that the load is made of, and would be overwritten; name another"
+                )));
+            }
+        }
+        files().filter(|(_, path, ..)| !is_added_to(path)).try_for_each(|(flag, path, file, _)| {
+            let why = |error| Failure::wrong(anyhow!("{flag}: cannot empty {}: {error}", path.display()));
+            file.set_len(0).map_err(why)
+        })
+    }
+
     /// Whether standard output is taken, so that the summary goes elsewhere.
     pub fn take_stdout(&self) -> bool {
         [&self.junit, &self.markdown].into_iter().flatten().any(Paper::is_stdout)
@@ -130,6 +154,13 @@ impl Paper {
         matches!(self, Self::Stdout)
     }
 
+    /// An open file, if this is one, and no device or pipe.
+    fn regular(&self) -> Option<(&'static str, &Path, &File, fs::Metadata)> {
+        let Self::File { flag, path, file: Some(file) } = self else { return None };
+        let about = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some((flag, path, file, about))
+    }
+
     /// Whether both would be written into one file: devices take both.
     fn is_same_file(&self, other: &Self) -> bool {
         let (one, other) = match (self, other) {
@@ -163,9 +194,17 @@ impl Paper {
     }
 }
 
+/// What is there stays there until the load begins. A pipe that nobody reads is refused.
 fn create(path: &Path) -> io::Result<Option<File>> {
-    let adds = std::env::var_os(STEP_SUMMARY).is_some_and(|summary| path == Path::new(&summary));
-    OpenOptions::new().create(true).write(true).append(adds).truncate(!adds).open(path).map(Some)
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).append(is_added_to(path)).truncate(false);
+    let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(Some(file))
+}
+
+fn is_added_to(path: &Path) -> bool {
+    std::env::var_os(STEP_SUMMARY).is_some_and(|summary| path == Path::new(&summary))
 }
 
 fn look(path: &Path) -> io::Result<Option<File>> {
@@ -189,6 +228,23 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_emptied_when_the_load_begins_and_none_that_it_is_made_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = folder.path().join("old");
+        fs::write(&old, "kept").unwrap();
+        let options = Options { markdown: Some(old.clone()), ..Options::default() };
+        let papers = Papers::open(&options).unwrap();
+        let refused = papers.begin(&[old.clone()]).unwrap_err().into_error().to_string();
+        assert!(refused.contains("is a file that the load is made of"), "{refused}");
+        assert_eq!(fs::read(&old).unwrap(), b"kept");
+        papers.begin(&[]).unwrap();
+        assert_eq!(fs::read(&old).unwrap(), b"");
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        assert!(Papers::open(&Options { junit: Some(pipe), ..Options::default() }).is_err());
+    }
 
     #[test]
     fn a_check_says_what_the_run_would_and_makes_and_empties_nothing() {

@@ -61,7 +61,8 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
         return Ok(Status::Done);
     }
     let papers = Papers::open(options)?;
-    let finished = quietly(plan, notes, options)?;
+    let notes = notes.iter().map(ToString::to_string).collect();
+    let finished = driven(|clock| http(plan, clock, options), notes, options, Some(&papers))?;
     show(finished, papers, options)
 }
 
@@ -72,7 +73,7 @@ pub fn load_by(
     options: &Options,
 ) -> Result<Status, Failure> {
     let papers = Papers::open(options)?;
-    let finished = drive(prepare, notes, options)?;
+    let finished = driven(prepare, notes, options, Some(&papers))?;
     show(finished, papers, options)
 }
 
@@ -98,9 +99,12 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
 
 /// Runs the plan and keeps the result; prints no summary.
 pub fn quietly(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
-    let is_hosted = options.host.is_some();
-    let prepare = |clock| Ok(Box::new(Http::prepare(plan, clock, is_hosted)?) as Box<dyn Driven>);
-    drive(prepare, notes.iter().map(ToString::to_string).collect(), options)
+    let notes = notes.iter().map(ToString::to_string).collect();
+    drive(|clock| http(plan, clock, options), notes, options)
+}
+
+fn http(plan: Plan, clock: HostClock, options: &Options) -> Result<Box<dyn Driven>, Failure> {
+    Ok(Box::new(Http::prepare(plan, clock, options.host.is_some())?))
 }
 
 /// Drives an engine to its end and keeps the result.
@@ -109,7 +113,19 @@ pub fn drive(
     notes: Vec<String>,
     options: &Options,
 ) -> Result<Finished, Failure> {
+    driven(prepare, notes, options, None)
+}
+
+fn driven(
+    prepare: impl FnOnce(HostClock) -> Result<Box<dyn Driven>, Failure>,
+    notes: Vec<String>,
+    options: &Options,
+    papers: Option<&Papers>,
+) -> Result<Finished, Failure> {
     let mut run = Prepared::open(prepare, notes, options)?;
+    if let Some(papers) = papers {
+        papers.begin(&run.brief.files).inspect_err(|_| run.sink.discard())?;
+    }
     let watched = run.watch()?;
     Ok(run.keep(watched))
 }
