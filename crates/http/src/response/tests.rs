@@ -115,6 +115,29 @@ fn close_delimited_is_complete_at_close_and_lengths_are_not() {
 }
 
 #[test]
+fn a_reader_says_where_it_is() {
+    let mut reader = ResponseReader::new();
+    let mut feed = |bytes: &[u8]| {
+        let mut input = bytes;
+        while !matches!(reader.next(&mut input, RequestFacts::default()), Ok(Item::More)) {}
+        (reader.is_inside(), reader.is_in_body(), reader.is_until_close())
+    };
+    assert_eq!(feed(b"\r\n"), (false, false, false));
+    assert_eq!(feed(b"HTTP/1.1 200 OK\r\n"), (true, false, false));
+    assert_eq!(feed(b"Content-Length: 2\r\n\r\no"), (true, true, false));
+    assert_eq!(feed(b"k"), (false, false, false));
+    assert_eq!(feed(b"HTTP/1.0 200 OK\r\n\r\n"), (true, true, true));
+    for (bytes, is_foreign) in
+        [("H", false), ("HTTP/1.1", false), ("HTTQ", true), ("HTTP:", true), ("http/", true)]
+    {
+        let mut reader = ResponseReader::new();
+        assert!(!reader.is_foreign());
+        reader.next(&mut bytes.as_bytes(), RequestFacts::default()).unwrap_or(Item::More);
+        assert_eq!(reader.is_foreign(), is_foreign, "{bytes}");
+    }
+}
+
+#[test]
 fn keep_alive_follows_version_and_connection_field() {
     for (bytes, keep) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true),
@@ -183,6 +206,65 @@ fn heads_are_bounded() {
 }
 
 #[test]
+fn limits_are_reached_and_not_passed_however_the_bytes_are_split() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head_of = |bytes: usize| {
+        let rest = "HTTP/1.1 204 X\r\nX: \r\n\r\n".len();
+        format!("HTTP/1.1 204 X\r\nX: {}\r\n\r\n", "y".repeat(bytes - rest))
+    };
+    let broken = |bytes: usize| format!("{}\r\n\r\n", "y".repeat(bytes - 4));
+    // The size line counts what is behind its digits, and trailers each of their bytes.
+    let extension = |bytes: usize| format!("{chunked}1{}\nx\n0\n\n", ";".repeat(bytes));
+    let trailers = |bytes: usize| format!("{chunked}0\n{}\n\n", "t".repeat(bytes));
+    for (bytes, last) in [
+        (head_of(65_536), Seen::Closed(false)),
+        (head_of(65_537), Seen::Error(FramingError::HeadTooLarge)),
+        (broken(65_536), Seen::Error(FramingError::Head)),
+        (broken(65_537), Seen::Error(FramingError::HeadTooLarge)),
+        (format!("{chunked}000000000000000a\n0123456789\n0\n\n"), Seen::Closed(false)),
+        (format!("{chunked}0000000000000000a\n"), Seen::Error(FramingError::Chunk)),
+        (extension(4_096), Seen::Closed(false)),
+        (extension(4_097), Seen::Error(FramingError::Chunk)),
+        (trailers(16_382), Seen::Closed(false)),
+        (trailers(16_383), Seen::Error(FramingError::Chunk)),
+    ] {
+        assert_eq!(whole(bytes.as_bytes()).last(), Some(&last), "{} bytes", bytes.len());
+        let pieces: Vec<&[u8]> = bytes.as_bytes().chunks(1_000).collect();
+        assert_eq!(read(&pieces, RequestFacts::default()).last(), Some(&last), "{} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn names_that_are_as_long_as_those_of_framing_say_nothing_of_it() {
+    let bytes = b"HTTP/1.1 200 OK\r\nX-Frame-Option: 9\r\nX-Content-Encoded: chunked\r\n\
+        Keep-Alive: close\r\nContent-Length: 2\r\n\r\nok";
+    assert_eq!(whole(bytes)[..2], [head(200, true, Framing::Length(2)), Seen::Body(b"ok".to_vec())]);
+}
+
+#[test]
+fn a_length_is_a_number_of_64_bits() {
+    let length =
+        |text: &str| whole(format!("HTTP/1.1 200 OK\r\nContent-Length: {text}\r\n\r\n").as_bytes()).remove(0);
+    assert_eq!(length("18446744073709551615"), head(200, true, Framing::Length(u64::MAX)));
+    for wrong in ["18446744073709551616", "184467440737095516150", "", "1,", "0x1"] {
+        assert_eq!(length(wrong), Seen::Error(FramingError::Length), "{wrong:?}");
+    }
+}
+
+#[test]
+fn statuses_begin_at_100_and_a_switch_of_protocols_is_the_end() {
+    let status = |status: u16| {
+        whole(format!("HTTP/1.1 {status:03} X\r\nContent-Length: 0\r\n\r\n").as_bytes()).remove(0)
+    };
+    assert_eq!((status(99), status(100)), (Seen::Error(FramingError::Head), Seen::Informational(100)));
+    assert_eq!((status(199), status(101)), (Seen::Informational(199), head(101, false, Framing::Length(0))));
+    assert_eq!(
+        (status(200), status(999)),
+        (head(200, true, Framing::Length(0)), head(999, true, Framing::Length(0)))
+    );
+}
+
+#[test]
 fn location_is_kept_only_when_asked_for() {
     let bytes: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n";
     for (location, expected) in [(true, Some("/next")), (false, None)] {
@@ -190,6 +272,19 @@ fn location_is_kept_only_when_asked_for() {
         let mut input = bytes;
         reader.next(&mut input, RequestFacts { location, ..RequestFacts::default() }).unwrap();
         assert_eq!(reader.take_location().as_deref(), expected);
+    }
+    for (status, name, expected) in [
+        (299, "Location", None),
+        (300, "LOCATION", Some("/a")),
+        (400, "Location", None),
+        (302, "X-Place", None),
+    ] {
+        let mut reader = ResponseReader::new();
+        let bytes = format!("HTTP/1.1 {status} X\r\n{name}: /a\r\nContent-Length: 0\r\n\r\n");
+        reader
+            .next(&mut bytes.as_bytes(), RequestFacts { location: true, ..RequestFacts::default() })
+            .unwrap();
+        assert_eq!(reader.take_location().as_deref(), expected, "{status} {name}");
     }
 }
 

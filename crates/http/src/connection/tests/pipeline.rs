@@ -128,3 +128,39 @@ fn under_tls_a_request_is_out_once_its_last_record_is() {
     connection.wrote(1);
     assert_eq!(written(&mut connection), [GET.len() as u64; 2]);
 }
+
+#[test]
+fn a_connection_says_how_far_it_is() {
+    let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
+    connection.connecting(at(1));
+    assert_eq!((connection.ready_since(), connection.oldest().is_none()), (None, true));
+    connection.connected(at(3));
+    assert_eq!((connection.in_flight(), connection.served()), (0, 0));
+    (5..8).for_each(|seq| begin(&mut connection, seq));
+    receive(&mut connection, OK, at(5));
+    assert_eq!((connection.in_flight(), connection.served()), (2, 3));
+    assert_eq!(connection.oldest().map(|exchange| exchange.departure.seq), Some(6));
+    assert_eq!(connection.ready_since(), Some(at(3)));
+    let left: Vec<u64> = connection.abandon().map(|exchange| exchange.departure.seq).collect();
+    assert_eq!((left, connection.stage(), connection.ready_since()), (vec![6, 7], Stage::Closed, None));
+}
+
+#[test]
+fn a_body_that_waits_for_a_100_leaves_when_it_is_released() {
+    let hold = || {
+        let mut connection = open();
+        connection.begin(Exchange::begun(0), b"headBODY", Body::Held(4));
+        assert_eq!(drain(&mut connection), b"head");
+        assert!(connection.is_holding() && !connection.has_released());
+        connection
+    };
+    let mut connection = hold();
+    connection.release_body();
+    assert!(!connection.is_holding() && connection.has_released());
+    assert_eq!(drain(&mut connection), b"BODY");
+    // Who is answered without it keeps it.
+    let mut connection = hold();
+    receive(&mut connection, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\n", at(5));
+    assert!(!connection.has_released());
+    assert!(drain(&mut connection).is_empty());
+}
