@@ -186,13 +186,17 @@ mod tests {
     fn five_packets_within_each_other_are_finished_and_no_more() {
         for packets in [1, 2, 5, 6] {
             let mut frame = nested(packets);
-            finish(&mut frame, true);
-            for packet in 0..packets {
-                let at = 14 + packet * 20;
-                let header = crate::ipv4::View::new(&frame[at..]);
-                let is_right = header.is_ok_and(|header| {
-                    header.verify().is_ok() && usize::from(header.total_length()) == frame.len() - at
-                });
+            lengths_to_the_end(&mut frame);
+            let end = frame.len();
+            let places = (0..packets).map(|packet| 14 + packet * 20);
+            for (packet, at) in places.clone().enumerate() {
+                let expected = if packet < LEVELS { end - at } else { 0 };
+                assert_eq!(usize::from(half(&frame, at + 2)), expected, "{packet} of {packets}");
+            }
+            places.clone().for_each(|at| put_half(&mut frame, at + 2, (end - at) as u16));
+            finish(&mut frame, false);
+            for (packet, at) in places.enumerate() {
+                let is_right = crate::ipv4::View::new(&frame[at..]).unwrap().verify().is_ok();
                 assert_eq!(is_right, packet < LEVELS, "{packet} of {packets}");
             }
         }

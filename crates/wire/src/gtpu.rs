@@ -106,6 +106,8 @@ mod tests {
         // A sequence number, and one extension of four bytes (a PDU session container).
         let long = [0x36, 0xff, 0, 10, 0, 0, 0, 1, 0, 5, 0, 0x85, 1, 0, 0, 0, 0x45, 0];
         assert_eq!(Repr::parse(&long).unwrap(), (Repr { tunnel: 1 }, 16));
+        let two = [0x34, 0xff, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 0, 0xc0, 1, 0, 0, 0];
+        assert_eq!(Repr::parse(&two), Ok((Repr { tunnel: 1 }, 20)));
         // What would announce an extension counts only where there may be one, and an extension must be there.
         let sequence = [0x32, 0xff, 0, 4, 0, 0, 0, 1, 0, 5, 0, 0x85];
         assert_eq!(Repr::parse(&sequence), Ok((Repr { tunnel: 1 }, 12)));

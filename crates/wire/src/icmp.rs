@@ -97,6 +97,7 @@ mod tests {
     fn raw_bytes_are_read_and_written_back() {
         let view = View::new(&REQUEST).unwrap();
         view.verify().unwrap();
+        assert!(View::new(&[8, 0, 0x92, 0xf9, 1, 2, 3, 5]).unwrap().verify().is_err());
         assert_eq!((view.kind(), view.code(), view.checksum(), view.payload()), (8, 0, 0x92f9, &b"a"[..]));
         let repr = Repr::parse(&view).unwrap();
         assert_eq!(repr.to_string(), "ICMP echo request identifier 258 sequence 772");
@@ -109,5 +110,7 @@ mod tests {
     fn other_messages_are_told_by_their_type() {
         let error = Repr::parse(&View::new(&[3, 1, 0, 0, 0, 0, 0, 0]).unwrap()).unwrap_err();
         assert_eq!(error.to_string(), "ICMP: type is 3; expected 0 or 8 (echo)");
+        let error = Repr::parse(&View::new(&[8, 1, 0, 0, 0, 0, 0, 0]).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "ICMP: code is 1; expected 0");
     }
 }

@@ -207,6 +207,7 @@ mod tests {
     fn raw_bytes_of_an_echo_are_read_and_written_back() {
         let view = View::new(&ECHO).unwrap();
         view.verify(&pseudo()).unwrap();
+        assert!(View::new(&[128, 0, 0x81, 0xb2, 1, 2, 3, 5]).unwrap().verify(&pseudo()).is_err());
         assert_eq!((view.kind(), view.code(), view.checksum()), (128, 0, 0x81b2));
         let repr = Repr::parse(&view).unwrap();
         assert_eq!(repr.to_string(), "ICMPv6 echo request identifier 258 sequence 772");
@@ -262,6 +263,8 @@ mod tests {
     #[test]
     fn other_messages_are_told_by_their_type() {
         let error = Repr::parse(&View::new(&[1, 0, 0, 0, 0, 0, 0, 0]).unwrap()).unwrap_err().to_string();
+        let with_code = Repr::parse(&View::new(&[128, 1, 0, 0, 0, 0, 0, 0]).unwrap());
+        assert_eq!(with_code.unwrap_err().to_string(), "ICMPv6: code is 1; expected 0");
         assert_eq!(error, "ICMPv6: type is 1; expected 128, 129 (echo), 135 or 136 (neighbour discovery)");
     }
 }

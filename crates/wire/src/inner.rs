@@ -137,6 +137,13 @@ mod tests {
         let six = [&[0x60, 0, 0, 0, 0, 10, 17, 64][..], &[0xfd; 32], &PACKET[20..]].concat();
         assert_eq!(ports(&framed(ETHERTYPE_IPV4, &[&outer(41), &six])), Some((9, 82..84)));
         assert_eq!(ports(&framed(ETHERTYPE_IPV4, &[&outer(5), &PACKET])), None);
+        let mut later = four.clone();
+        later[21] = 1;
+        assert_eq!(ports(&later), None, "what begins there is the middle of a packet");
+        // A frame of Ethernet in GRE.
+        let within = framed(ETHERTYPE_IPV4, &[&PACKET]);
+        let frame = framed(ETHERTYPE_IPV4, &[&outer(gre::PROTOCOL), &[0, 0, 0x65, 0x58], &within]);
+        assert_eq!(ports(&frame), Some((9, 80..82)));
         // All that the frame is within is passed over, as far as four levels.
         let deep = framed(ETHERTYPE_IPV4, &[&outer(4), &outer(4), &outer(4), &outer(4), &outer(4), &PACKET]);
         let summary = parse::summary(&deep).unwrap();

@@ -166,6 +166,8 @@ mod tests {
         let mut room = [9; 44];
         repr.emit(&mut room).unwrap();
         assert_eq!(room, BYTES);
+        assert!(Repr { flow_label: 0xf_ffff, ..repr }.emit(&mut room).is_ok());
+        assert!(Repr { flow_label: 0x10_0000, ..repr }.emit(&mut room).is_err());
     }
 
     #[test]

@@ -109,4 +109,43 @@ mod tests {
         }
         assert!(signature.put(&mut whole[..least].to_vec()));
     }
+
+    #[test]
+    fn a_checksum_of_udp_that_comes_out_as_0_is_written_as_ffff() {
+        let layers = vec![
+            Layer::ethernet(Mac([2; 6]), Mac([4; 6])),
+            samples::networks()[0].clone(),
+            transports()[0].clone(),
+        ];
+        let mut ours = frame(layers, false);
+        let signature = Signature { seq: 5, ..Signature::default() };
+        let mut signed = ours.clone();
+        assert!(signature.put(&mut signed));
+        // A word behind the signature that is larger by the checksum leaves none.
+        let word = |frame: &[u8], at: usize| u64::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
+        let larger = checksum::fold(word(&ours, 62) + word(&signed, 40));
+        ours[62..64].copy_from_slice(&larger.to_be_bytes());
+        crate::finish(&mut ours, false);
+        assert!(signature.put(&mut ours));
+        assert_eq!(word(&ours, 40), 0xffff);
+    }
+
+    #[test]
+    fn a_later_fragment_has_no_checksum_to_keep() {
+        let layers = vec![
+            Layer::ethernet(Mac([2; 6]), Mac([4; 6])),
+            samples::networks()[0].clone(),
+            transports()[0].clone(),
+        ];
+        let mut later = frame(layers, false);
+        later[21] = 1;
+        let signature = Signature {
+            seq: 5,
+            sent_unix_ns: TIMES.sent_unix_ns,
+            due_unix_ns: TIMES.sent_unix_ns,
+            stream: 0,
+        };
+        assert!(signature.put(&mut later));
+        assert_eq!(Signature::read(&later[34..]), Some(signature));
+    }
 }

@@ -288,6 +288,22 @@ mod tests {
     }
 
     #[test]
+    fn a_signature_that_is_no_payload_is_not_found() {
+        let mut room = [0; LENGTH];
+        // Its fifth byte is where TCP has the length of its header.
+        Signature { seq: 0x50, sent_unix_ns: NOW, due_unix_ns: NOW, stream: 0 }.write(&mut room);
+        let found = |ethertype: [u8; 2], protocol: u8| {
+            let mut frame = [0; 80];
+            frame[12..14].copy_from_slice(&ethertype);
+            (frame[14], frame[17], frame[23]) = (0x45, 66, protocol);
+            frame[42..60].copy_from_slice(&room);
+            Signature::find(&frame).is_some()
+        };
+        assert!(found([8, 0], parse::UDP));
+        assert!(!found([8, 0], parse::TCP) && !found([0x99, 0x99], parse::UDP));
+    }
+
+    #[test]
     fn zeros_and_ones_are_no_signature() {
         assert_eq!(Signature::read(&[0; LENGTH]), None);
         assert_eq!(Signature::read(&[0xff; LENGTH]), None);
