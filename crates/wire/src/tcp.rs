@@ -208,6 +208,9 @@ mod tests {
     fn raw_bytes_are_read_and_written_back() {
         let view = View::new(&SYN).unwrap();
         view.verify(&PSEUDO).unwrap();
+        let mut wrong = SYN;
+        wrong[23] ^= 1;
+        assert!(View::new(&wrong).unwrap().verify(&PSEUDO).is_err());
         let repr = Repr::parse(&view);
         assert_eq!(repr.to_string(), "TCP 1024 > 80 [S] seq 1 ack 0 window 65535");
         assert_eq!(view.options(), [2, 4, 5, 0xb4]);

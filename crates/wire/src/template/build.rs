@@ -21,11 +21,14 @@ fn identity() -> u32 {
     MADE.fetch_add(1, Ordering::Relaxed) % IDENTITIES + 1
 }
 
+/// Whether there are so many of `what`.
+fn counted(count: usize, what: &str, most: usize) -> Result<(), WireError> {
+    let problem = || WireError::Streams(format!("{count} {what}; there can be 1 to {most}"));
+    if (1..=most).contains(&count) { Ok(()) } else { Err(problem()) }
+}
+
 pub(super) fn from_spec(spec: &Spec) -> Result<Template, WireError> {
-    if spec.streams.is_empty() || spec.streams.len() > signature::STREAMS {
-        let problem = format!("{} streams; there can be 1 to {}", spec.streams.len(), signature::STREAMS);
-        return Err(WireError::Streams(problem));
-    }
+    counted(spec.streams.len(), "streams", signature::STREAMS)?;
     let weights: Vec<u32> = spec.streams.iter().map(|stream| stream.weight).collect();
     let turns = sizes::turns(&weights)?;
     let numbered = spec.streams.iter().enumerate();
@@ -63,10 +66,7 @@ fn made(spec: &StreamSpec, seed: u64) -> Result<Stream, WireError> {
 }
 
 pub(super) fn from_frames(frames: Vec<Vec<u8>>, changes: &Changes) -> Result<Template, WireError> {
-    if frames.is_empty() || frames.len() > MOST_STREAMS {
-        let problem = format!("{} frames; there can be 1 to {MOST_STREAMS}", frames.len());
-        return Err(WireError::Streams(problem));
-    }
+    counted(frames.len(), "frames", MOST_STREAMS)?;
     let turns = if frames.len() == 1 {
         Turns::Only
     } else {
@@ -161,3 +161,6 @@ fn word(frame: &[u8], variation: &Variation) -> u64 {
     let at = usize::from(variation.offset);
     frame[at..at + usize::from(variation.width)].iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
+
+#[cfg(test)]
+mod tests;

@@ -304,3 +304,6 @@ fn fill(room: &mut [u8], payload: &Payload, seed: u64) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,6 +87,14 @@ mod tests {
                 let within = inner::within(&made, 1).unwrap();
                 assert_eq!((usize::from(within.network), inner::within(&made, 2)), (at, None), "{layers:?}");
                 assert_eq!(made[at..], plain[14..], "{layers:?}");
+                let sizes = Sizes::List(vec![200, 180]);
+                let both = StreamSpec { weight: 1, layers: layers.clone(), sizes, ..StreamSpec::default() };
+                let template = Template::build(&Spec { streams: vec![both], seed: 42 }).unwrap();
+                for (seq, size) in [(0, 200), (1, 180)] {
+                    let mut room = vec![0; 196];
+                    let length = template.write(seq, Times::default(), &mut room, &mut 0);
+                    assert_eq!(room[..length], frame(&layers, size, false), "{layers:?}");
+                }
                 let signed = frame(&layers, 200, true);
                 assert_eq!(Signature::find(&signed).map(|found| found.seq), Some(5), "{layers:?}");
             }
