@@ -69,6 +69,22 @@ pub const fn span_value(bits: u64, count: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_divisor_of_0_is_1() {
+        assert_eq!([0, 1, 7].map(|divisor| Modulus::new(divisor).divisor()), [1, 1, 7]);
+    }
+
+    #[test]
+    fn a_value_of_a_span_is_its_share_of_the_bits() {
+        // 3 · 5555_5555 is just below 2³²; with the lower half it would be above.
+        assert_eq!(span_value(0x5555_5555_ffff_ffff, 3), 0);
+        assert_eq!(
+            (span_value(u64::MAX, 1 << 32), span_value(u64::MAX, 1 << 40)),
+            ((1 << 32) - 1, (1 << 40) - 1)
+        );
+        assert_eq!((span_value(1 << 63, 1 << 40), span_value(77, 0)), (1 << 39, 77));
+    }
     use proptest::prelude::*;
 
     #[test]

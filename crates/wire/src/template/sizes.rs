@@ -129,6 +129,44 @@ mod tests {
     use crate::template::spec::IMIX;
     use proptest::prelude::*;
 
+    fn of(sizes: Sizes) -> Result<(Vec<usize>, Selection), WireError> {
+        let ethernet = crate::template::Layer::ethernet(Default::default(), Default::default());
+        lengths(&StreamSpec { layers: alloc::vec![ethernet], sizes, ..StreamSpec::default() }, 7)
+    }
+
+    #[test]
+    fn sizes_have_limits_in_number_and_length() {
+        let list = |count| of(Sizes::List(alloc::vec![64; count])).map(|(lengths, _)| lengths);
+        assert_eq!((list(1), list(65_536)), (Ok(alloc::vec![60]), Ok(alloc::vec![60])));
+        assert!(list(0).is_err() && list(65_537).is_err());
+        let range =
+            |first, last, step| of(Sizes::Range { first, last, step }).map(|(lengths, _)| lengths.len());
+        assert_eq!((range(64, 66, 1), range(64, 66, 2), range(65_535, 65_535, 1)), (Ok(3), Ok(2), Ok(1)));
+        for (first, last, step) in [(66, 64, 1), (64, 66, 0), (65_535, 65_536, 1)] {
+            assert!(range(first, last, step).is_err(), "{first} {last} {step}");
+        }
+        assert!(of(Sizes::Fixed(65_535)).is_ok() && of(Sizes::Fixed(65_536)).is_err());
+        // Drawn, or in turn.
+        assert!(matches!(
+            of(Sizes::Random { first: 64, last: 66 }),
+            Ok((_, Selection::Random { count: 3, .. }))
+        ));
+        assert!(matches!(of(Sizes::List(alloc::vec![64, 66])), Ok((_, Selection::Cycle { .. }))));
+    }
+
+    #[test]
+    fn turns_are_as_few_as_the_weights_allow() {
+        let pattern = |weights: &[u32]| match turns(weights).unwrap() {
+            Turns::Pattern { entries, .. } => entries.len(),
+            Turns::Round(modulus) => 100 + modulus.divisor() as usize,
+            Turns::Only => 0,
+        };
+        assert_eq!([&[9][..], &[3, 3], &[1, 2], &[4, 6]].map(pattern), [0, 102, 3, 5]);
+        assert!(turns(&[0, 0]).is_err() && turns(&[1, 0]).is_err());
+        assert_eq!(smooth(&[65_536], "").map(|order| order.len()), Ok(65_536));
+        assert!(smooth(&[65_537], "").is_err() && smooth(&[], "").is_err());
+    }
+
     #[test]
     fn an_imix_spreads_its_twelve_frames_evenly() {
         let weights: Vec<u32> = IMIX.iter().map(|(_, weight)| *weight).collect();

@@ -74,3 +74,15 @@ fn headers_are_named_in_a_row() {
     assert_eq!(named(vec![ethernet()], true), "Ethernet and a signature");
     assert_eq!(named(vec![ethernet(), tag(None), UDP], false), "Ethernet, VLAN and UDP");
 }
+
+#[test]
+fn packets_say_which_protocol_follows() {
+    let [four, six] = samples::networks();
+    let chain = made(&[ethernet(), six, Layer::Extension(extension::Extension::Destination), UDP]);
+    assert_eq!((chain[20], chain[54]), (60, 17));
+    assert_eq!(made(&[ethernet(), four.clone()])[23], EXPERIMENTAL_PROTOCOL);
+    let mut given = four;
+    let Layer::Ipv4 { protocol, .. } = &mut given else { unreachable!("the first is IPv4") };
+    *protocol = Some(89);
+    assert_eq!(made(&[ethernet(), given])[23], 89);
+}
