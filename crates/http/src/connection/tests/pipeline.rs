@@ -107,6 +107,12 @@ fn pieces_of_a_stream_and_a_body_that_is_given_up_are_counted_as_they_leave() {
     connection.stream(b"");
     drain(&mut connection);
     assert_eq!(written(&mut connection), [12 + 1 + 2 + 2, GET.len() as u64]);
+    assert!(!connection.wants_body());
+    // Not before it is open, though its head may have been sent.
+    let mut early = Connection::new(Route::default(), Stage::Connecting, at(0));
+    early.begin(Exchange::begun(0), b"head", Body::Streamed);
+    drain(&mut early);
+    assert!(!early.wants_body());
 
     let mut refused = open();
     refused.begin(Exchange::begun(0), b"headBODY", Body::Held(4));
@@ -163,4 +169,18 @@ fn a_body_that_waits_for_a_100_leaves_when_it_is_released() {
     receive(&mut connection, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\n", at(5));
     assert!(!connection.has_released());
     assert!(drain(&mut connection).is_empty());
+}
+
+#[test]
+fn what_was_written_before_a_request_is_counted_as_it_was_encrypted() {
+    let (mut connection, _server) = secured();
+    connection.begin(Exchange::begun(1), GET, Body::Inside);
+    let sent = drain(&mut connection).len() as u64;
+    assert!(sent > GET.len() as u64);
+    connection.begin(Exchange::begun(2), b"GET /longer HTTP/1.1\r\n\r\n", Body::Inside);
+    drain(&mut connection);
+    let mut finished = Vec::new();
+    connection.reset(&mut finished);
+    let before: Vec<u64> = finished.iter().filter_map(|ended| ended.exchange.written_before).collect();
+    assert_eq!((before.len(), before[2] - before[1]), (3, sent));
 }
