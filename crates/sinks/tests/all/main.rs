@@ -1,3 +1,4 @@
 //! Sinks against real servers.
 
 mod redis;
+mod redis_module;

@@ -12,15 +12,15 @@ use store::schema::Interval;
 use units::{Bytes, Event, Group, Instant, Outcome, Picos};
 
 /// A redis-server on a free port of loopback, ended when it is dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    port: u16,
+    pub port: u16,
     folder: tempfile::TempDir,
     settings: Vec<String>,
 }
 
 impl Server {
-    fn start(settings: &str) -> Self {
+    pub fn start(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let settings = settings.replace("FOLDER", folder.path().to_str().unwrap());
@@ -77,7 +77,7 @@ impl Server {
         format!("redis://127.0.0.1:{}/{options}", self.port)
     }
 
-    fn client(&self) -> Connection {
+    pub fn client(&self) -> Connection {
         let client = redis::Client::open(self.url("")).unwrap();
         let begun = Wall::now();
         loop {
