@@ -218,6 +218,7 @@ module session_redis_sender
       OutData: begin
         sending_o.segment.control.psh = 1'b1;
         sending_o.segment.len = 16'(len_q);
+        sending_o.part = 16'(len_q) != 16'(length) + 16'd1;
         sending_o.segment.before_end = 16'(length) + 16'd1 - 16'(next_offset_q);
       end
       OutFin:   sending_o.segment.control.fin = 1'b1;
