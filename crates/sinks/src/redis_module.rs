@@ -1,5 +1,5 @@
-//! A run of which Redis has only what the FPGA module wrote there by itself (hdl/session/session_redis.sv), made
-//! into rows as a collector does: for `tare report redis://HOST/RUN`.
+//! A run of which Redis has only what the FPGA module wrote there by itself (hdl/session/session_redis.sv),
+//! made into rows as a collector does: for `tare report redis://HOST/RUN`.
 //!
 //! ```text
 //! tare:RUN:module   stream   an entry for 40 departures: `events`, 40 times 32 bytes; id n-0, n from 1
@@ -193,8 +193,8 @@ impl Stored {
 
     /// In the words of every engine; the numbers are `outcome_e`'s (session_engine_pkg.sv).
     fn outcome(&self) -> Outcome {
-        // With a connection for each request, it may not have been there; the module's stream does not say whether
-        // the load was such a one.
+        // With a connection for each request, it may not have been there; the stream does not say whether the
+        // load was such a one.
         let by_part = |first_byte, body| Outcome::Failed(if self.first > 0 { body } else { first_byte });
         match self.outcome {
             0 => Outcome::Status(self.status),
