@@ -236,7 +236,7 @@ mod tests {
         fs::write(&old, "kept").unwrap();
         let options = Options { markdown: Some(old.clone()), ..Options::default() };
         let papers = Papers::open(&options).unwrap();
-        let refused = papers.begin(&[old.clone()]).unwrap_err().into_error().to_string();
+        let refused = papers.begin(std::slice::from_ref(&old)).unwrap_err().into_error().to_string();
         assert!(refused.contains("is a file that the load is made of"), "{refused}");
         assert_eq!(fs::read(&old).unwrap(), b"kept");
         papers.begin(&[]).unwrap();

@@ -150,7 +150,7 @@ mod tests {
         }
         let inside = |tunnel: &[Layer]| {
             let packet = [samples::networks()[0].clone(), udp(9)];
-            [&[ethernet.clone()], tunnel, &packet].concat()
+            [core::slice::from_ref(&ethernet), tunnel, &packet].concat()
         };
         let to = |destination| Layer::Udp { source: 1024, destination, checksum: false };
         let [outer, _] = samples::networks();

@@ -34,7 +34,7 @@ fn each_header_is_announced_by_the_one_before() {
     let nobody = core::net::Ipv4Addr::UNSPECIFIED;
     let mac = Mac([2; 6]);
     let arp = Layer::Arp { request: true, sender_mac: mac, sender: nobody, target_mac: mac, target: nobody };
-    assert_eq!(types(&[arp.clone()])[0], 0x0806);
+    assert_eq!(types(core::slice::from_ref(&arp))[0], 0x0806);
     // Behind ARP there is nothing, whatever payloads are.
     assert!(made(&[ethernet(), arp])[42..].iter().all(|byte| *byte == 0));
     assert!(made(&[ethernet()])[14..].iter().any(|byte| *byte != 0));
