@@ -125,8 +125,8 @@ fn sums_do_not_make_reading_slower_than_the_wire() {
     }
 }
 
-/// In the module's order.
-const OUTCOMES: [&str; 13] = [
+/// In the module's order: `outcome_e` of session_engine_pkg.sv.
+pub(super) const OUTCOMES: [&str; 13] = [
     "done",
     "missed",
     "status",

@@ -1,6 +1,7 @@
 //! What the module's sessions write to Redis by themselves (`hdl/session/session_redis.sv`), to a real
 //! redis-server in a namespace: what is there, what is counted as lost, and that the load does not notice.
 
+use super::counted::OUTCOMES;
 use super::sessions::{Departure, Load};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -9,22 +10,6 @@ use tare_system_tests::process::{Process, wait_until};
 use tare_system_tests::{Tare, TestBed, beside_others, need, scratch};
 
 const KEY: &str = "tare:sim:module";
-/// `outcome_e` of session_engine_pkg.sv.
-const OUTCOMES: [&str; 13] = [
-    "done",
-    "missed",
-    "status",
-    "length",
-    "malformed",
-    "hole",
-    "cut",
-    "timed_out",
-    "reset",
-    "refused",
-    "unreachable",
-    "aborted",
-    "sum",
-];
 /// The module's other wire ends at a new device; its clock for Redis is about that of the server.
 const REDIS: &str = "redis_tap=redis0 redis_micro=1 redis_linger=200000000";
 /// Twelve commands have room, the last of which has ten places left: all of it, however slow the server is.
