@@ -68,7 +68,8 @@ module session_redis_sender
     OutBare,  // an acknowledgment
     OutData,
     OutFin,
-    OutReset
+    OutReset,
+    OutStray  // a reset of what the peer still has of an earlier connection (RFC 9293 section 3.10.7.3)
   } what_e;
 
   link_e link_q;
@@ -223,6 +224,12 @@ module session_redis_sender
       end
       OutFin:   sending_o.segment.control.fin = 1'b1;
       OutReset: sending_o.segment.control.rst = 1'b1;
+      OutStray: begin
+        sending_o.segment.seq = e.ack;
+        sending_o.segment.ack = '0;
+        sending_o.segment.control.ack = 1'b0;
+        sending_o.segment.control.rst = 1'b1;
+      end
       default: ;
     endcase
   end
@@ -308,6 +315,9 @@ module session_redis_sender
           backoff_q <= '0;
           recovering_q   <= 1'b0;
           duplicates_q   <= '0;
+        end else if (link_q == SynOut && e.control.ack && !e.control.rst && e.ack != nxt_q) begin
+          what_q  <= OutStray;
+          state_q <= Offer;
         end else if (link_q == Up) begin
           if (e.control.rst || e.control.syn || !e.control.ack || !ack_right && !acked[31]) ack_due_q <= 1'b1;
           else begin

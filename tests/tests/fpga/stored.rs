@@ -189,13 +189,13 @@ fn what_redis_refuses_is_counted() {
     let _shared = beside_others();
     let bed = TestBed::pair();
     let server = Server::start(&bed, "");
-    let load = format!("{REDIS} {LOAD} departures=470 redis_flush=2000 redis_patience=3000 whole=1000");
+    let load = format!("{REDIS} {LOAD} {FITS} whole=1000");
     for prepare in [["set", KEY, "text"].as_slice(), &["config", "set", "maxmemory", "1"]] {
         assert_eq!(server.ask(prepare), "OK");
         let load = Load::inside(&bed, &load);
         assert_eq!(counted(&load, "events_refused"), 470, "{prepare:?}: {}", load.told["redis"]);
-        // A connection may end for want of a reply where the server is slow by the module's clock.
-        assert_eq!(counted(&load, "stored"), 0, "{}", load.told["redis"]);
+        // The kernel still has the connection of the load before, from the same port: it is reset.
+        assert_eq!((counted(&load, "stored"), counted(&load, "late")), (0, 0), "{}", load.told["redis"]);
         server.ask(&["config", "set", "maxmemory", "0"]);
         assert_eq!(server.ask(&["flushall"]), "OK");
     }
@@ -237,7 +237,7 @@ fn a_redis_that_comes_back_has_each_command_once() {
     let bed = TestBed::pair();
     let mut server = Server::start(&bed, "--appendonly yes --appendfsync always");
     let load = std::thread::scope(|scope| {
-        let flags = format!("{REDIS} {LOAD} departures=16000 whole=500 redis_patience=1000");
+        let flags = format!("{REDIS} {LOAD} departures=8000 whole=1500 redis_patience=1000");
         let bed = &bed;
         let load = scope.spawn(move || Load::inside(bed, &flags));
         // Twice: it does not answer for longer than the module waits, and it is gone.
@@ -257,7 +257,6 @@ fn a_redis_that_comes_back_has_each_command_once() {
 }
 
 #[test]
-#[ignore = "takes six minutes: the sender may wait out its patience (hdl/session/README.md, Missing)"]
 fn any_peer_of_tcp_will_do() {
     let _shared = beside_others();
     need("python3");
