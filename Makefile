@@ -126,11 +126,12 @@ bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release --bins
 	$(TARGET)/release/bench-report
 
-experiments: need-build ## response time against -parallel, huge URL files (BENCH_ARGS='--peer http_load'); nginx over time, beside JMeter
+experiments: need-build ## what http_load tells (BENCH_ARGS='--peer http_load'), and an nginx under three loads, one of JMeter
 	@scripts/need.sh nginx=nginx-light ip=iproute2 taskset=util-linux
 	cargo build --release --bin tare --bin experiments --bin nginx-over-time
 	$(TARGET)/release/experiments --json $(TARGET)/experiments.json --chart $(TARGET)/experiments.svg $(BENCH_ARGS)
-	home=$$(scripts/jmeter.sh) && $(TARGET)/release/nginx-over-time --jmeter "$$home" --json $(TARGET)/nginx.json --chart $(TARGET)/nginx.svg
+	home=$$(scripts/jmeter.sh) && \
+	    $(TARGET)/release/nginx-over-time --jmeter "$$home" --json $(TARGET)/nginx.json --chart $(TARGET)/nginx.svg
 
 fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each: FUZZ_TARGETS='chunks frame' for some
 	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)

@@ -21,7 +21,10 @@ rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top core -GXgmii=1 $packages $rest
 
 # The sessions, which no module has yet.
-sessions='hdl/session/tcp_spec_pkg.sv hdl/session/session_pkg.sv hdl/session/session_engine_pkg.sv hdl/session/session_read_pkg.sv hdl/session/session_redis_pkg.sv'
+sessions=
+for name in tcp_spec session session_engine session_read session_redis; do
+    sessions="$sessions hdl/session/${name}_pkg.sv"
+done
 # shellcheck disable=SC2046,SC2086 # words are to be split
 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top session_sim $packages $rest $sessions \
     $(ls hdl/session/*.sv | grep -v _pkg.sv) hdl/session/sim/session_sim.sv

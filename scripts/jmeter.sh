@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the folder of Apache JMeter, a peer of the experiments: fetched by Maven into .tools where it is missing.
+# Prints the folder of Apache JMeter, a peer of the experiments; Maven fetches it into .tools if it is missing.
 # Debian's package is of 2014, and reads no plans with the libraries beside it.
 #
 #   scripts/jmeter.sh
@@ -17,7 +17,10 @@ scripts/need.sh java=default-jre-headless mvn=maven unzip=unzip >&2
 echo "installing with Maven: Apache JMeter $version into $home" >&2
 rm -rf "$home"
 mkdir -p "$home/bin" "$home/lib/ext"
-part() { echo "<dependency><groupId>org.apache.jmeter</groupId><artifactId>$1</artifactId><version>$version</version></dependency>"; }
+part() {
+    echo "<dependency><groupId>org.apache.jmeter</groupId><artifactId>$1</artifactId>"
+    echo "<version>$version</version></dependency>"
+}
 cat >"$home/pom.xml" <<END
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>tare</groupId><artifactId>jmeter</artifactId><version>1</version>

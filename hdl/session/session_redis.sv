@@ -80,7 +80,8 @@ module session_redis
   question_t question;
   logic text_write, echo_write;
   ring_t text_write_place, text_read_place, text_free;
-  logic [7:0] text_write_byte, text_byte_q, echo_write_byte, echo_fetched_q, echo_byte_q, echo_write_place, echo_read_place;
+  logic [7:0] text_write_byte, text_byte_q;
+  logic [7:0] echo_write_byte, echo_fetched_q, echo_byte_q, echo_write_place, echo_read_place;
   logic reads;  // a byte is that of the place two of these ago
   logic [7:0] text[2048];
   logic [7:0] echo_bytes[256];

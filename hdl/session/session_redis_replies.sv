@@ -67,7 +67,8 @@ module session_redis_replies (
         end
         default: begin
           if (ends) state_q <= First;
-          if (matched_q != 3'd7) matched_q <= byte_i == wanted(matched_q) ? matched_q + 3'd1 : 3'(byte_i == "s");
+          if (matched_q != 3'd7)
+            matched_q <= byte_i == wanted(matched_q) ? matched_q + 3'd1 : 3'(byte_i == "s");
         end
       endcase
     end

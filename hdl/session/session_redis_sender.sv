@@ -177,8 +177,9 @@ module session_redis_sender
   assign heard_ready_o = state_q == Pick;
 
   // A connection is over: without a reply, refused, reset, by what came as a reply, or by the peer.
+  wire answers = state_q == Judge && link_q == SynOut && e.control.ack && e.ack == nxt_q;  // our SYN
   wire end_late = state_q == Pick && !heard_valid_i && limit_come;
-  wire end_refused = state_q == Judge && link_q == SynOut && e.control.ack && e.control.rst && e.ack == nxt_q;
+  wire end_refused = answers && e.control.rst;
   // Only the next number ends the connection (RFC 5961 section 3).
   wire end_reset = state_q == Judge && link_q == Up && e.control.rst && in_order;
   wire end_reply = busy || wrong || unasked;
@@ -186,10 +187,11 @@ module session_redis_sender
   wire end_fin = text_over && fin_q && fin_here;
   wire ends = end_late || end_refused || end_reset || end_reply || end_fin;
 
-  // Sending starts again: with a connection, behind a timeout, for a lost segment, or since more is acknowledged
-  // than was sent again.
-  wire opens = state_q == Judge && link_q == SynOut && e.control.ack && e.control.syn && !e.control.rst && e.ack == nxt_q;
-  wire rewind_late = state_q == Pick && !heard_valid_i && !limit_come && deadline_come && link_q == Up && flight != '0;
+  // Sending starts again: with a connection, behind a timeout, for a lost segment, or since more is
+  // acknowledged than was sent again.
+  wire opens = answers && e.control.syn && !e.control.rst;
+  wire rewind_late = state_q == Pick && !heard_valid_i && !limit_come && deadline_come
+    && link_q == Up && flight != '0;
   wire rewind_lost = text_over && !end_fin && duplicates_q == Duplicates[1:0];
   wire rewind_ahead = text_over && !end_fin && precedes(nxt_q, una_q);
   wire rewinds = opens || rewind_late || rewind_lost || rewind_ahead;
@@ -306,7 +308,8 @@ module session_redis_sender
           rcv_nxt_q <= e.seq + 32'd1;
           wl1_q     <= e.seq;
           window_q  <= e.window;
-          mss_q     <= e.has_mss ? least(Mss, e.mss < 16'(LeastPeerMss) ? 16'(LeastPeerMss) : e.mss) : DefaultMss;
+          mss_q     <= DefaultMss;
+          if (e.has_mss) mss_q <= least(Mss, e.mss < 16'(LeastPeerMss) ? 16'(LeastPeerMss) : e.mss);
           ack_due_q <= 1'b1;
           burst_q   <= FirstBurst;
           again_q   <= reached_q;

@@ -126,8 +126,8 @@ module session_rows
     if (!rst_ni) left_q <= '0;
   end
 
-  // Read, two cycles later added to, and written at the end of that cycle. So two that began before it are not in
-  // the memory yet when a word is read, and a word that one of them had is taken from there.
+  // Read, two cycles later added to, and written at the end of that cycle. So two that began before it are not
+  // in the memory yet when a word is read, and a word that one of them had is taken from there.
   (* no_rw_check *)
   word_t memory[32*Rows];
   addition_t at_q, then_q;

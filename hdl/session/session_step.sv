@@ -74,7 +74,8 @@ module session_step
   wire [3:0] own_shift = !w_q.r.flags.scaled ? '0 : path_q.shift > GreatestShift[3:0] ? GreatestShift[3:0] : path_q.shift;
   wire [29:0] rcv_wnd = 30'(FullWindow) << own_shift;
   wire [3:0] peer_shift = w_q.r.shift > GreatestShift[3:0] ? GreatestShift[3:0] : w_q.r.shift;
-  wire [15:0] window_field = w_q.r.snd_wnd == '0 ? 16'd1 : |w_q.r.snd_wnd[29:16] ? FullWindow : w_q.r.snd_wnd[15:0];
+  wire [15:0] window_field = w_q.r.snd_wnd == '0 ? 16'd1
+    : |w_q.r.snd_wnd[29:16] ? FullWindow : w_q.r.snd_wnd[15:0];
 
   // The segment size that a message or the peer's SYN leaves.
   wire is_mtu = event_q.kind == EventMtu;
@@ -82,8 +83,9 @@ module session_step
   wire [15:0] most_mss = least(event_q.has_mss ? event_q.mss : path_q.default_mss, path_q.send_mss);
   wire [15:0] least_mss = event_q.len < LeastPathMss[15:0] ? LeastPathMss[15:0] : event_q.len;
 
-  // A segment may leave behind what is in flight, but never behind what is sent again or probes the window. Room in a
-  // segment, what is left, the bytes that fit, and whether they may leave are each found in a cycle of their own.
+  // A segment may leave behind what is in flight, but never behind what is sent again or probes the window.
+  // Room in a segment, what is left, the bytes that fit, and whether they may leave are each found in a cycle
+  // of their own.
   logic [15:0] left_q, behind_q;
   logic [31:0] most_q;
   logic [16:0] reach_q, flight_q;
@@ -96,7 +98,8 @@ module session_step
 
   // The retransmission timeout, doubled, but at most RtoMostMs.
   logic [16:0] rto_q;
-  wire [16:0] first_rto = w_q.p.send != SendSyn && w_q.r.flags.syn_repeated ? RtoAfterSynMs[16:0] : RtoFirstMs[16:0];
+  wire [16:0] first_rto = w_q.p.send != SendSyn && w_q.r.flags.syn_repeated
+    ? RtoAfterSynMs[16:0] : RtoFirstMs[16:0];
   wire [3:0] doublings = w_q.r.backoff > BackoffMost[3:0] ? BackoffMost[3:0] : w_q.r.backoff;
   wire [16:0] rto_most = RtoMostMs[16:0] >> doublings;
 
@@ -253,11 +256,12 @@ module session_step
     end
     c_q.log <= log_of(below_q);
     if (w_q.stage == Decide) begin
-      c_q.text <= c_q.octets < 0 || c_q.octets > counted(32'(w_q.r.in_flight)) ? w_q.r.in_flight : c_q.octets[15:0];
+      c_q.text <= c_q.octets[15:0];
+      if (c_q.octets < 0 || c_q.octets > counted(32'(w_q.r.in_flight))) c_q.text <= w_q.r.in_flight;
     end
 
     // What follows the record, whatever the stage.
-    c_q.snd_nxt    <= w_q.r.snd_una + 32'(w_q.r.in_flight) + 32'(w_q.r.flags.fin_out) + 32'(w_q.r.state == SynSent);
+    c_q.snd_nxt    <= w_q.r.snd_una + 32'(out);
     c_q.edge_      <= w_q.r.snd_una + 32'(w_q.r.snd_wnd);
     c_q.beyond     <= 30'(out) > w_q.r.snd_wnd;
     c_q.room       <= blocks ? less(w_q.r.mss, SackBytes) : w_q.r.mss;

@@ -23,14 +23,15 @@ module session_text
   wire [16:0] two_full = {less(path_i.mss, w_i.r.flags.stamped ? StampBytes : '0), 1'b0};
   wire [15:0] acked_at_once = two_full[16] ? '1 : two_full[15:0];
 
-  // Text and interval, counted from rcv_nxt; the text, cut at the window's end; how they lie; by how much rcv_nxt
-  // moves if the text is in order, and what is kept if it is not. Each needs what was found a cycle before, so it
-  // takes six cycles, the first of which is the step's. Nothing of it changes until Take, but in a handshake, in which
-  // it is known what rcv_nxt will be; what else the record has then follows in Place.
+  // Text and interval, counted from rcv_nxt; the text, cut at the window's end; how they lie; by how much
+  // rcv_nxt moves if the text is in order, and what is kept if it is not. Each needs what was found a cycle
+  // before, so it takes six cycles, the first of which is the step's. Nothing of it changes until Take, but in
+  // a handshake, in which it is known what rcv_nxt will be; what else the record has then follows in Place.
   distance_t start_q, full_q, kept_start_q, kept_end_q, end_q;
   logic [29:0] text_wnd_q;
   logic fin_q, reaches_q, apart_q, beyond_q, keeps_q;
-  logic ahead_q, at_next_q, new_q, up_to_next_q, hole_q;  // start > 0, start = 0, end > 0, end = 0, kept_start > 0
+  // start > 0, start = 0, end > 0, end = 0, kept_start > 0
+  logic ahead_q, at_next_q, new_q, up_to_next_q, hole_q;
   logic kept_first_q, kept_last_q, right_is_tail_q, stays_q;
   distance_t behind_q, tail_q;
   logic [31:0] moves_q, left_q, right_q;
@@ -61,7 +62,8 @@ module session_text
                 w_o.n.data = '{skip: 16'(-start_q), len: hole_q ? kept_start_q[15:0] : '0};
                 w_o.n.filled = 1'b1;
                 w_o.n.filled_len = w_i.r.ooo_len;
-                if (!w_i.r.flags.ooo_fin && beyond_q) w_o.n.data_after = '{skip: 16'(kept_end_q - start_q), len: behind_q[15:0]};
+                if (!w_i.r.flags.ooo_fin && beyond_q)
+                  w_o.n.data_after = '{skip: 16'(kept_end_q - start_q), len: behind_q[15:0]};
                 w_o.r.ooo_start = '0;
                 w_o.r.ooo_len = '0;
                 w_o.r.flags.ooo_fin = 1'b0;
@@ -87,7 +89,8 @@ module session_text
                 end
                 w_o.r.ooo_start = w_i.r.rcv_nxt + left_q;
                 w_o.r.ooo_len = 30'(right_q - left_q);
-                if (fin_q && !(w_i.r.flags.ooo_fin && keeps_q && beyond_q) && right_is_tail_q) w_o.r.flags.ooo_fin = 1'b1;
+                if (fin_q && !(w_i.r.flags.ooo_fin && keeps_q && beyond_q) && right_is_tail_q)
+                  w_o.r.flags.ooo_fin = 1'b1;
               end
             end
           end else if (event_i.len == '0 && event_i.control.fin && ahead_q) begin
@@ -157,7 +160,8 @@ module session_text
     up_to_next_q    <= end_q == 0;
     // 5. Nothing follows a FIN.
     if (!reaches_q) moves_q <= end_q[31:0];
-    else if (!w_i.r.flags.ooo_fin && beyond_q) moves_q <= hole_q ? end_q[31:0] : behind_q[31:0] + 32'(w_i.r.ooo_len);
+    else if (!w_i.r.flags.ooo_fin && beyond_q)
+      moves_q <= hole_q ? end_q[31:0] : behind_q[31:0] + 32'(w_i.r.ooo_len);
     else moves_q <= hole_q ? kept_end_q[31:0] : 32'(w_i.r.ooo_len);
     tail_q          <= w_i.r.flags.ooo_fin && keeps_q && beyond_q ? kept_end_q : end_q;
     left_q          <= keeps_q && kept_first_q ? kept_start_q[31:0] : start_q[31:0];

@@ -3,9 +3,9 @@
 //
 // A departure's first beat is here in the cycle in which its segment is: it holds addresses alone. All else
 // is made while that beat and the preamble are on the wire, a byte each cycle, in two stages, and sums
-// meanwhile, a halfword each cycle. Of a whole request the sum of its template is known; a part of one is summed
-// before its frame starts. Bytes of text come from a memory with a register behind it: two are fetched before
-// the first is needed, and each one that is used fetches another.
+// meanwhile, a halfword each cycle. Of a whole request the sum of its template is known; a part of one is
+// summed before its frame starts. Bytes of text come from a memory with a register behind it: two are fetched
+// before the first is needed, and each one that is used fetches another.
 //
 // Departures go first; one that the transmitter cannot take at once, since the wire is full, waits among the
 // others, which do not wait then. Other segments wait in a queue for a time in which they delay no departure:
@@ -201,7 +201,8 @@ module session_transmit
       6'd33:  header = what_q == Arp ? to_mac[39:32] : to_address[7:0];
       6'd34:  header = what_q == Arp ? to_mac[31:24] : what_q == Echo ? 8'h00 : port[15:8];
       6'd35:  header = what_q == Arp ? to_mac[23:16] : port[7:0];
-      6'd36:  header = what_q == Arp ? to_mac[15:8] : what_q == Echo ? checksum_q[15:8] : load_i.peer_port[15:8];
+      6'd36:
+      header = what_q == Arp ? to_mac[15:8] : what_q == Echo ? checksum_q[15:8] : load_i.peer_port[15:8];
       6'd37:  header = what_q == Arp ? to_mac[7:0] : what_q == Echo ? checksum_q[7:0] : load_i.peer_port[7:0];
       6'd38:  header = what_q == Arp ? to_address[31:24] : s_q.segment.seq[31:24];
       6'd39:  header = what_q == Arp ? to_address[23:16] : s_q.segment.seq[23:16];
@@ -220,8 +221,8 @@ module session_transmit
       default: header = 8'h00;
     endcase
   end
-  // Made of it a cycle later. Type 0 of an echo, and its checksum, which is 0x0800 larger in ones' complement, are
-  // a header's.
+  // Made of it a cycle later. Type 0 of an echo, and its checksum, which is 0x0800 larger in ones' complement,
+  // are a header's.
   logic [7:0] header_q, option_byte_q, digit_byte_q;
   logic made_q, made_last_q, of_options_q, of_text_q, of_echo_q, of_field_q, of_memory_q;
   logic [7:0] made;
@@ -446,7 +447,9 @@ module session_transmit
       end
       if (make) begin
         header_q      <= header;
-        option_byte_q <= at_q[1] ? (at_q[0] ? option_q[23:16] : option_q[31:24]) : at_q[0] ? option_q[7:0] : option_q[15:8];
+        option_byte_q <= at_q[1]
+          ? (at_q[0] ? option_q[23:16] : option_q[31:24])
+          : at_q[0] ? option_q[7:0] : option_q[15:8];
         digit_byte_q  <= field_digit;
         of_options_q  <= in_options_q;
         of_text_q     <= in_text_q;

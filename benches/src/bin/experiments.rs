@@ -9,6 +9,8 @@
 //! http_load blocks in each TLS handshake: responses of other connections lie unread meanwhile, and their time
 //! is told as the server's. The truth is what the target is told to do.
 
+#[path = "../command.rs"]
+mod command;
 #[allow(dead_code, reason = "shared with bench-http, which needs more of it")]
 #[path = "../scratch.rs"]
 mod scratch;
@@ -18,10 +20,11 @@ mod svg;
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use command::Ending;
 use serde_json::json;
 use svg::grid_line;
 
@@ -60,49 +63,23 @@ struct Ran {
 }
 
 fn main() -> ExitCode {
-    match options(std::env::args().skip(1)) {
-        Ok(None) => {
-            print!("{HELP}");
-            ExitCode::SUCCESS
-        }
-        Ok(Some(options)) => match run(&options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("experiments: {error:#}");
-                ExitCode::from(1)
-            }
-        },
-        Err(error) => {
-            eprintln!("experiments: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    let tare = command::tare();
+    let options = Options { peer: None, seconds: 4, lines: Vec::new(), chart: None, json: None, tare };
+    command::run("experiments", HELP, options, set, run)
 }
 
-fn options(words: impl IntoIterator<Item = String>) -> Result<Option<Options>> {
-    let tare = std::env::current_exe()?.with_file_name("tare");
-    let mut options = Options { peer: None, seconds: 4, lines: Vec::new(), chart: None, json: None, tare };
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        if word == "--help" || word == "-h" {
-            return Ok(None);
-        }
-        let value = words.next().with_context(|| format!("{word}: a value after it, or --help"))?;
-        match word.as_str() {
-            "--peer" => options.peer = Some(value.into()),
-            "--seconds" => options.seconds = value.parse().with_context(|| format!("{word} {value}"))?,
-            "--lines" => options.lines.push(value.parse().with_context(|| format!("{word} {value}"))?),
-            "--chart" => options.chart = Some(value.into()),
-            "--json" => options.json = Some(value.into()),
-            "--tare" => options.tare = value.into(),
-            _ => bail!("{word}: no such option; --help lists them"),
-        }
+fn set(options: &mut Options, word: &str, value: &str) -> Result<bool> {
+    match word {
+        "--peer" => options.peer = Some(value.into()),
+        "--seconds" => options.seconds = value.parse()?,
+        "--lines" => options.lines.push(value.parse()?),
+        "--chart" => options.chart = Some(value.into()),
+        "--json" => options.json = Some(value.into()),
+        "--tare" => options.tare = value.into(),
+        _ => return Ok(false),
     }
-    ensure!((1..=60).contains(&options.seconds), "--seconds: expected 1 to 60");
-    if options.lines.is_empty() {
-        options.lines = vec![500_000, 5_000_000];
-    }
-    Ok(Some(options))
+    ensure!((1..=60).contains(&options.seconds), "expected 1 to 60");
+    Ok(true)
 }
 
 fn run(options: &Options) -> Result<()> {
@@ -174,7 +151,9 @@ fn huge_files(options: &Options, folder: &Path) -> Result<Vec<serde_json::Value>
         "{:<10} {:>10} {:>22} {:>14} {:>12}",
         "", "lines", "beyond the load, s", "memory, MiB", "fetches/s"
     );
-    for lines in &options.lines {
+    let usual = [500_000, 5_000_000];
+    let all = if options.lines.is_empty() { &usual[..] } else { &options.lines };
+    for lines in all {
         let file = folder.join(format!("{lines}.txt"));
         write_urls(&file, *lines, target.port)?;
         for (name, words) in programs(options) {
@@ -245,16 +224,6 @@ fn number_before(out: &str, what: &str) -> Result<f64> {
         None => None,
     };
     word.and_then(|word| word.parse().ok()).with_context(|| format!("no '{}' in: {out}", what.trim()))
-}
-
-/// A child that ends with this.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// `tare target`, ready to serve.

@@ -120,13 +120,15 @@ mod tests {
 
     #[test]
     fn all_that_requests_are_made_of_is_listed() {
-        let text = "file = \"u.txt\"\n[load]\nat = \"times\"\n[request]\nheaders = [\"X: {line:a}\", \"Y: {line:a}{seq}\"]\n\
+        let text = "file = \"u.txt\"\n[load]\nat = \"times\"\n\
+                    [request]\nheaders = [\"X: {line:a}\", \"Y: {line:a}{seq}\"]\n\
                     method = \"POST\"\nbody_file = \"/b\"\n";
         let plan = PlanFile::from_toml(text, "a test").unwrap().resolve().unwrap();
         assert_eq!(plan.files(), ["u.txt", "/b", "times", "a"].map(PathBuf::from));
         let literal = PlanFile::from_toml(&format!("{text}templates = false\n"), "a test").unwrap();
         assert_eq!(literal.resolve().unwrap().files().len(), 3);
-        let inside = "[[requests]]\nurl = \"http://h/{line:a}\"\n[[requests]]\nurl = \"http://h/\"\nbody = \"{line:b}\"\n";
+        let inside = "[[requests]]\nurl = \"http://h/{line:a}\"\n\
+                      [[requests]]\nurl = \"http://h/\"\nbody = \"{line:b}\"\n";
         let plan = PlanFile::from_toml(inside, "a test").unwrap().resolve().unwrap();
         assert_eq!(plan.files(), ["a", "b"].map(PathBuf::from));
     }

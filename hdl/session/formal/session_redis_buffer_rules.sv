@@ -1,5 +1,5 @@
-// Rules of session_redis_buffer. The solver chooses a row of a command; what has to be there is remembered here,
-// by counting all rows from the first: of results that were not dropped, and of those that fill up.
+// Rules of session_redis_buffer. The solver chooses a row of a command; what has to be there is remembered
+// here, by counting all rows from the first: of results that were not dropped, and of those that fill up.
 //
 //   1 a result that is not reported as dropped is the next row, and none is dropped while there is room;
 //   2 the row of a command is what it was made of, from when the command is complete until it is settled;
@@ -85,6 +85,7 @@ module session_redis_buffer_rules
       rule_4 : assert (complete == ahead_t'(rows_q[3:1]) - ahead_t'(settled_q));
     end
     cover_full : cover (begun_q && dropped && settled_q == 3'd1);
-    cover_filled : cover (begun_q && there_q && settled_q <= command && expected_q == NoEvent && command == 3'd3);
+    cover_filled :
+    cover (begun_q && there_q && settled_q <= command && expected_q == NoEvent && command == 3'd3);
   end
 endmodule

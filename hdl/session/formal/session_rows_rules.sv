@@ -113,7 +113,8 @@ module session_rows_rules
       assume (one.row_q == '0 && one.start_q == load_i.row_first && one.before_q == load_i.row_first);
       assume (one.next_q == load_i.row_first + 48'(load_i.row_ticks) && now_i < one.next_q && !one.hold_q);
       assume (!one.valid_q && one.left_q == '0 && !one.adding_q && !one.reading_q && !one.read_valid_o && !one.late_o);
-      assume (!one.then_adding_q && !one.then_reading_q && !one.again_q && !one.again2_q && !one.now_again_q && !one.now_again2_q);
+      assume (!one.then_adding_q && !one.then_reading_q && !one.again_q && !one.again2_q);
+      assume (!one.now_again_q && !one.now_again2_q);
       assume (one.memory[{watched[$clog2(Rows)-1:0], word_}].tag == '1);
       assume (!came_q && want == '0 && !late_q && free_q == '1 && quiet_q == '1 && !hold_q);
     end else begin

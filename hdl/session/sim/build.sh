@@ -7,7 +7,11 @@ cd "$(dirname "$0")/../../.."
 here=$PWD/hdl/session/sim
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
-packages='hdl/rtl/tare_pkg.sv hdl/session/tcp_spec_pkg.sv hdl/session/session_pkg.sv hdl/session/session_engine_pkg.sv hdl/session/session_read_pkg.sv hdl/session/session_redis_pkg.sv'
+# In the order in which they need each other.
+packages=hdl/rtl/tare_pkg.sv
+for name in tcp_spec session session_engine session_read session_redis; do
+    packages="$packages hdl/session/${name}_pkg.sv"
+done
 sources="$packages $(LC_ALL=C ls hdl/session/*.sv | grep -v _pkg.sv)"
 rtl='hdl/rtl/stream_fifo.sv hdl/rtl/histogram.sv hdl/rtl/mac_tx_gmii.sv hdl/rtl/mac_rx_gmii.sv'
 

@@ -76,7 +76,7 @@ constexpr std::array KnownOptions = {
     Known{"status", "N", "of its answer"},
     Known{"delay", "CYCLES", "until its answer starts"},
     Known{"backload", "0|1", "minimal frames on the way in whenever it is free"},
-    Known{"redis_tap", "NAME", "a new device at the end of the wire to Redis: each departure is an event there"},
+    Known{"redis_tap", "NAME", "a new device at the end of the wire to Redis: an event for each departure"},
     Known{"redis_fd", "N", "or an open descriptor"},
     Known{"redis_tap_address", "A.B.C.D", "Redis's; a new device has it, /24"},
     Known{"redis_port", "N", "Redis's"},

@@ -35,9 +35,11 @@ class RedisEnd {
         if (!is_on()) return;
         make_head();
         Packed p;
-        p.put(o_.number("redis_mac", 0x021800000102, 16), 48).put(address_of(o_.text("redis_address", "198.18.1.2")), 32);
+        p.put(o_.number("redis_mac", 0x021800000102, 16), 48);
+        p.put(address_of(o_.text("redis_address", "198.18.1.2")), 32);
         p.put(o_.number("redis_from", 20'000), 16);
-        p.put(tap_ ? tap_->mac : o_.number("redis_peer_mac", 0x021800000101, 16), 48).put(address_of(peer()), 32);
+        p.put(tap_ ? tap_->mac : o_.number("redis_peer_mac", 0x021800000101, 16), 48);
+        p.put(address_of(peer()), 32);
         p.put(o_.number("redis_port", 6379), 16).put(head_.size(), 8).put(number_at_, 8);
         p.put(o_.number("redis_pause", 100), 16).put(o_.number("redis_patience", 4000), 16);
         p.put(o_.number("redis_flush", 10), 16).put(o_.number("redis_micro", o_.number("micro", 125)), 8);
@@ -101,17 +103,22 @@ class RedisEnd {
     uint64_t missing() const { return is_on() ? events_ - stored_ - refused_ - counted_[Dropped] : 0; }
 
     std::string json() const {
-        std::string text = "{\"events\": " + std::to_string(events_) + ", \"events_stored\": " + std::to_string(stored_) +
-                           ", \"events_refused\": " + std::to_string(refused_) + ", \"events_unconfirmed\": " +
-                           std::to_string(missing()) + ", \"frames_wrong\": " + std::to_string(wrong_);
-        for (size_t i = 0; i < Counts; i++) text += std::string(", \"") + Names[i] + "\": " + std::to_string(counted_[i]);
+        const auto field = [](const char* name, uint64_t count) {
+            return std::string("\"") + name + "\": " + std::to_string(count);
+        };
+        std::string text = "{" + field("events", events_) + ", " + field("events_stored", stored_);
+        text += ", " + field("events_refused", refused_) + ", " + field("events_unconfirmed", missing());
+        text += ", " + field("frames_wrong", wrong_);
+        for (size_t i = 0; i < Counts; i++) text += ", " + field(Names[i], counted_[i]);
         return text + "}";
     }
     // The same, for the host.
     std::string words() const {
-        return " redis_events " + std::to_string(events_) + " redis_stored " + std::to_string(stored_) + " redis_refused " +
-               std::to_string(refused_) + " redis_dropped " + std::to_string(counted_[Dropped]) + " redis_unconfirmed " +
-               std::to_string(missing()) + " redis_ended " + std::to_string(counted_[Ended]);
+        const auto word = [](const char* name, uint64_t count) {
+            return std::string(" redis_") + name + " " + std::to_string(count);
+        };
+        return word("events", events_) + word("stored", stored_) + word("refused", refused_) +
+               word("dropped", counted_[Dropped]) + word("unconfirmed", missing()) + word("ended", counted_[Ended]);
     }
 
   private:
@@ -124,7 +131,9 @@ class RedisEnd {
 
     void make_head() {
         const std::string key = o_.text("redis_key", "tare:sim:module");
-        const auto word = [](const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; };
+        const auto word = [](const std::string& text) {
+            return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+        };
         head_ = "*5\r\n" + word("XADD") + word(key) + "$10\r\n";
         number_at_ = head_.size();
         head_ += "00000000-0\r\n" + word("events") + "$1280\r\n";

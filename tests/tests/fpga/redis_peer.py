@@ -11,7 +11,8 @@ import time
 mss, room, at_once = (int(word) for word in sys.argv[1:4])
 nap = float(sys.argv[4])
 # What the first two connections get, which end then.
-first = {"loading": b"-LOADING Redis is loading the dataset in memory\r\n", "junk": b"HTTP/1.1 400 Bad\r\n", "end": b""}.get(sys.argv[5])
+loading = b"-LOADING Redis is loading the dataset in memory\r\n"
+first = {"loading": loading, "junk": b"HTTP/1.1 400 Bad\r\n", "end": b""}.get(sys.argv[5])
 
 EVENTS = b"$1280\r\n"
 listener = socket.socket()
@@ -39,7 +40,8 @@ def serve(connection):
         while (at := waiting.find(EVENTS)) >= 0 and len(waiting) >= at + len(EVENTS) + 1282:
             end = at + len(EVENTS) + 1282
             words = waiting[:at].split(b"\r\n")
-            assert words[:5] == [b"*5", b"$4", b"XADD", b"$15", b"tare:sim:module"] and waiting[end - 2 : end] == b"\r\n"
+            assert words[:5] == [b"*5", b"$4", b"XADD", b"$15", b"tare:sim:module"]
+            assert waiting[end - 2 : end] == b"\r\n"
             waiting = waiting[end:]
             numbers.append(int(words[6].removesuffix(b"-0")))
             reply = b"%d-0" % numbers[-1]

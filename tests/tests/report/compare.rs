@@ -135,8 +135,10 @@ fn what_a_file_of_urls_held_is_a_part_of_the_load_and_where_it_was_is_none() {
     let merged = home.tare("report last~1 last --merge --text");
     assert!(merged.code == Some(2) && merged.stderr.contains("did not hold the same"), "{merged}");
     // The plan that is kept makes the same load from any folder.
+    const SCRIPT: &str = r#"cd "$0" && "$1" http -n 3 -q --accept-invalid -o run two &&
+        cd / && "$1" run "$0/run/plan.toml" -q --accept-invalid"#;
     let elsewhere = std::process::Command::new("sh")
-        .args(["-c", "cd \"$0\" && \"$1\" http -n 3 -q --accept-invalid -o run two && cd / && \"$1\" run \"$0/run/plan.toml\" -q --accept-invalid"])
+        .args(["-c", SCRIPT])
         .arg(home.0.path())
         .arg(tare_system_tests::binary())
         .env("XDG_STATE_HOME", home.0.path())

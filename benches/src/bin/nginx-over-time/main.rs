@@ -12,6 +12,8 @@
 //! - *JMeter*: 200 threads, as fast as they can.
 
 mod chart;
+#[path = "../../command.rs"]
+mod command;
 mod jmeter;
 #[allow(dead_code, reason = "shared with bench-http, which needs more of it")]
 #[path = "../../scratch.rs"]
@@ -20,11 +22,12 @@ mod scratch;
 mod svg;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use bed::{Bed, Topology};
+use command::Ending;
 use serde_json::{Value, json};
 
 const HELP: &str = "\
@@ -67,48 +70,24 @@ pub struct Load {
 }
 
 fn main() -> ExitCode {
-    match options(std::env::args().skip(1)) {
-        Ok(None) => {
-            print!("{HELP}");
-            ExitCode::SUCCESS
-        }
-        Ok(Some(options)) => match run(&options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("nginx-over-time: {error:#}");
-                ExitCode::from(1)
-            }
-        },
-        Err(error) => {
-            eprintln!("nginx-over-time: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    let tare = command::tare();
+    let options = Options { jmeter: None, seconds: 20, top: 20_000, chart: None, json: None, tare };
+    command::run("nginx-over-time", HELP, options, set, run)
 }
 
-fn options(words: impl IntoIterator<Item = String>) -> Result<Option<Options>> {
-    let tare = std::env::current_exe()?.with_file_name("tare");
-    let mut options = Options { jmeter: None, seconds: 20, top: 20_000, chart: None, json: None, tare };
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        if word == "--help" || word == "-h" {
-            return Ok(None);
-        }
-        let value = words.next().with_context(|| format!("{word}: a value after it, or --help"))?;
-        let number = || value.parse().with_context(|| format!("{word} {value}"));
-        match word.as_str() {
-            "--jmeter" => options.jmeter = Some(value.into()),
-            "--seconds" => options.seconds = number()?,
-            "--top" => options.top = number()?,
-            "--chart" => options.chart = Some(value.into()),
-            "--json" => options.json = Some(value.into()),
-            "--tare" => options.tare = value.into(),
-            _ => bail!("{word}: no such option; --help lists them"),
-        }
+fn set(options: &mut Options, word: &str, value: &str) -> Result<bool> {
+    match word {
+        "--jmeter" => options.jmeter = Some(value.into()),
+        "--seconds" => options.seconds = value.parse()?,
+        "--top" => options.top = value.parse()?,
+        "--chart" => options.chart = Some(value.into()),
+        "--json" => options.json = Some(value.into()),
+        "--tare" => options.tare = value.into(),
+        _ => return Ok(false),
     }
-    ensure!((5..=120).contains(&options.seconds), "--seconds: expected 5 to 120");
-    ensure!((100..=1_000_000).contains(&options.top), "--top: expected 100 to 1000000");
-    Ok(Some(options))
+    ensure!((5..=120).contains(&options.seconds), "expected 5 to 120");
+    ensure!((100..=1_000_000).contains(&options.top), "expected 100 to 1000000");
+    Ok(true)
 }
 
 fn run(options: &Options) -> Result<()> {
@@ -141,7 +120,10 @@ fn run(options: &Options) -> Result<()> {
     }
     if let Some(path) = &options.json {
         let rows = loads.iter().map(|load| {
-            json!({ "load": load.name, "requests_in_second": load.seconds, "answered": load.told.0, "failed": load.told.1 })
+            let (answered, failed) = load.told;
+            json!({
+                "load": load.name, "requests_in_second": load.seconds, "answered": answered, "failed": failed,
+            })
         });
         let document = json!({ "schema": "tare.nginx-over-time/1", "loads": rows.collect::<Vec<_>>() });
         std::fs::write(path, serde_json::to_string_pretty(&document)? + "\n")?;
@@ -283,23 +265,4 @@ fn off_the_ramp(options: &Options, ramp: &Load) {
         off[off.len() / 2] * 100.0,
         off[off.len() - 1] * 100.0
     );
-}
-
-/// A child that ends with this.
-struct Ending(Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        // nginx ends its worker with itself.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        for _ in 0..200 {
-            if matches!(self.0.try_wait(), Ok(Some(_))) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

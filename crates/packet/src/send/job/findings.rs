@@ -137,7 +137,8 @@ pub(super) fn findings(
     let given_up = arrived.never_left.saturating_sub(failed);
     if arrived.is_signed && given_up > 0 {
         findings.notes.push(format!(
-            "{} not lost: the thread whose turn it was gave up what was due, or had ended (incidents may list them)",
+            "{} not lost: the thread whose turn it was gave up what was due, or had ended (incidents may list \
+             them)",
             match given_up {
                 1 => "1 number never left, and is".to_owned(),
                 _ => format!("{given_up} numbers never left, and are"),
