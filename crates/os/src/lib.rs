@@ -9,6 +9,7 @@
 //!   peers       whom it connects to, and which of them are on this host
 //!   child       processes that do not outlive us
 //!   input       files that are named as input: no pipes that wait for a writer
+//!   output      files that are named as output: no pipes that wait for a reader
 //!   cgroup      the control groups that limit it
 //!   tcp_sockets which TCP sockets there are here, without those in TIME_WAIT
 //!   unix_pairs  which Unix sockets here are connected to which
@@ -23,6 +24,7 @@ pub mod cpus;
 pub mod input;
 pub mod limits;
 pub mod memory;
+pub mod output;
 pub mod peers;
 pub mod scheduling;
 mod sock_diag;

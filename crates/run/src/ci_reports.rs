@@ -2,16 +2,17 @@
 //! file that cannot be written costs no run, and a file of an earlier run is not taken for this one's. Files in
 //! the run folder are made at the end, because that folder must be empty when the run begins.
 
+use crate::inputs::is_one_file;
 use crate::options::{Options, Output};
 use crate::run_sinks;
 use crate::status::{Failure, complain, said_once};
 use crate::terminal::print_all;
 use anyhow::anyhow;
-use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use sinks::Address;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use store::RunResult;
 
@@ -64,10 +65,14 @@ impl Papers {
             junit: open("--junit", &options.junit)?,
             markdown: open("--markdown", &options.markdown)?,
         };
-        if let (Some(junit), Some(markdown)) = (&papers.junit, &papers.markdown)
-            && junit.is_same_file(markdown)
-        {
-            return Err(twice(options.markdown.as_deref().unwrap_or(Path::new(""))));
+        let places = run_sinks::places(options)?;
+        let sinks = places.iter().filter(|place| place.kind().address == Address::File);
+        let mut named: Vec<(&str, &Path)> = sinks.map(|place| (place.shown(), place.path())).collect();
+        for (flag, path) in [&papers.junit, &papers.markdown].into_iter().flatten().filter_map(Paper::path) {
+            if let Some((other, _)) = named.iter().find(|(_, other)| is_one_file(path, other)) {
+                return Err(twice(other, flag, path));
+            }
+            named.push((flag, path));
         }
         let printed =
             [&papers.junit, &papers.markdown].into_iter().flatten().filter(|paper| paper.is_stdout());
@@ -86,19 +91,15 @@ impl Papers {
     /// One of them is a file that the load is made of.
     pub fn begin(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
         let files = || [&self.junit, &self.markdown].into_iter().flatten().filter_map(Paper::regular);
-        for (flag, path, about) in files().map(|(flag, path, _, about)| (flag, path, about)) {
-            let is_same = |input: &PathBuf| {
-                fs::metadata(input)
-                    .is_ok_and(|input| (input.dev(), input.ino()) == (about.dev(), about.ino()))
-            };
-            if inputs.iter().any(is_same) {
-                let path = path.display();
-                return Err(Failure::wrong(anyhow!(
-                    "{flag}: {path} is a file that the load is made of, and would be overwritten; name another"
-                )));
-            }
+        if let Some((flag, path, _)) =
+            files().find(|(_, path, _)| inputs.iter().any(|input| is_one_file(path, input)))
+        {
+            let path = path.display();
+            return Err(Failure::wrong(anyhow!(
+                "{flag}: {path} is a file that the load is made of, and would be overwritten; name another"
+            )));
         }
-        files().filter(|(_, path, ..)| !is_added_to(path)).try_for_each(|(flag, path, file, _)| {
+        files().filter(|(_, path, _)| !is_added_to(path)).try_for_each(|(flag, path, file)| {
             let why = |error| Failure::wrong(anyhow!("{flag}: cannot empty {}: {error}", path.display()));
             file.set_len(0).map_err(why)
         })
@@ -123,9 +124,9 @@ pub fn told(outcome: Result<(), Failure>) -> bool {
     told.is_ok()
 }
 
-fn twice(path: &Path) -> Failure {
+fn twice(one: &str, other: &str, path: &Path) -> Failure {
     Failure::wrong(anyhow!(
-        "--junit and --markdown both name {}: one would overwrite the other; name different files",
+        "{one} and {other} both write {}: one would overwrite the other; name different files",
         path.display()
     ))
 }
@@ -155,28 +156,17 @@ impl Paper {
     }
 
     /// An open file, if this is one, and no device or pipe.
-    fn regular(&self) -> Option<(&'static str, &Path, &File, fs::Metadata)> {
+    fn regular(&self) -> Option<(&'static str, &Path, &File)> {
         let Self::File { flag, path, file: Some(file) } = self else { return None };
-        let about = file.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some((flag, path, file, about))
+        file.metadata().is_ok_and(|about| about.is_file()).then_some((flag, path, file))
     }
 
-    /// Whether both would be written into one file: devices take both.
-    fn is_same_file(&self, other: &Self) -> bool {
-        let (one, other) = match (self, other) {
-            (Self::File { path, file, .. }, Self::File { path: other, file: second, .. }) => {
-                match (file, second) {
-                    (Some(file), Some(second)) => (file.metadata(), second.metadata()),
-                    // One that is not there yet is known by its name.
-                    _ if path == other => return true,
-                    _ => (fs::metadata(path), fs::metadata(other)),
-                }
-            }
-            (Self::InRunFolder { path, .. }, Self::InRunFolder { path: other, .. }) => return path == other,
-            _ => return false,
-        };
-        let (Ok(one), Ok(other)) = (one, other) else { return false };
-        one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino())
+    /// The file that it would be written into, and its flag.
+    fn path(&self) -> Option<(&'static str, &Path)> {
+        match self {
+            Self::Stdout => None,
+            Self::File { flag, path, .. } | Self::InRunFolder { flag, path } => Some((flag, path)),
+        }
     }
 
     fn write(self, text: &str) -> Result<(), Failure> {
@@ -194,13 +184,9 @@ impl Paper {
     }
 }
 
-/// What is there stays there until the load begins. A pipe that nobody reads is refused.
+/// What is there stays there until the load begins.
 fn create(path: &Path) -> io::Result<Option<File>> {
-    let mut options = OpenOptions::new();
-    options.create(true).write(true).append(is_added_to(path)).truncate(false);
-    let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
-    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-    Ok(Some(file))
+    os::output::open(path, is_added_to(path)).map(Some)
 }
 
 fn is_added_to(path: &Path) -> bool {
@@ -258,6 +244,13 @@ mod tests {
         fs::write(&old, "kept").unwrap();
         assert_eq!(said(new.clone(), Some(old.clone())).0, Ok(()));
         assert!(!new.exists() && fs::read(&old).unwrap() == b"kept");
+        let both = Options {
+            markdown: Some(old.clone()),
+            to: vec![format!("csv:{}", old.display())],
+            ..Options::default()
+        };
+        let words = Papers::check(&both).unwrap_err().into_error().to_string();
+        assert!(words.contains("csv:") && words.contains("and --markdown both write"), "{words}");
         for (junit, markdown) in [
             ("/nowhere/report".into(), None),
             (folder.path().to_owned(), None),

@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use store::schema::InputFile;
@@ -41,6 +42,21 @@ impl Inputs {
     }
 }
 
+/// Whether two paths are of one file, which may not be there yet. Devices and pipes take more than one's words.
+pub fn is_one_file(one: &Path, other: &Path) -> bool {
+    match (std::fs::metadata(one), std::fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => place(one) == place(other),
+    }
+}
+
+/// Of a file that is not there, its folder as it is, and its name.
+fn place(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let folder = path.parent()?;
+    Some(folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(path.file_name()?))
+}
+
 fn look(file: &Path) -> Option<Look> {
     let about = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
     Some(Look { bytes: about.len(), changed: about.modified().ok() })
@@ -61,6 +77,18 @@ fn digest(file: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_known_by_each_of_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "").unwrap();
+        std::fs::hard_link(path("file"), path("link")).unwrap();
+        assert!(is_one_file(&path("file"), &path("link")) && is_one_file(&path("new"), &path("./new")));
+        assert!(!is_one_file(&path("no/new"), &path("no/other")));
+        assert!(!is_one_file(&path("file"), &path("new")) && !is_one_file(&path("new"), &path("other")));
+        assert!(!is_one_file(Path::new("/dev/null"), Path::new("/dev/null")));
+    }
 
     #[test]
     fn a_file_has_its_digest_unless_it_changes_meanwhile() {

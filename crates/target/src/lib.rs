@@ -158,7 +158,7 @@ impl Running {
         let config = &self.shared.config.truth;
         let truth = writer.finish(self.shared.board.read_all(), config.expected_rate);
         if let Some(path) = &config.summary {
-            std::fs::write(path, truth.to_json())
+            os::output::write(path, truth.to_json())
                 .map_err(|why| TargetError::Write { path: path.clone(), why })?;
         }
         Ok(truth)
@@ -235,7 +235,7 @@ pub fn run_until(config: TargetConfig, stop: &AtomicBool) -> Result<Truth, Targe
     let running = spawn(config)?;
     if let Some(path) = port_file {
         let ports: String = running.addrs().iter().map(|addr| format!("{}\n", addr.port())).collect();
-        std::fs::write(&path, ports).map_err(|why| TargetError::Write { path, why })?;
+        os::output::write(&path, ports).map_err(|why| TargetError::Write { path, why })?;
     }
     let mut says = String::new();
     let scheme = if running.shared.config.tls.is_some() { "https" } else { "http" };

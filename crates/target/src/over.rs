@@ -272,7 +272,7 @@ pub fn run(config: &OverConfig) -> Result<Served, OverError> {
     let running = spawn(config)?;
     if let Some(path) = &config.port_file {
         let ports: String = config.settings.ports.iter().map(|port| format!("{port}\n")).collect();
-        std::fs::write(path, ports).map_err(|why| OverError::Write { path: path.clone(), why })?;
+        os::output::write(path, ports).map_err(|why| OverError::Write { path: path.clone(), why })?;
     }
     let says: String = config.urls().iter().map(|url| format!("listening on {url}\n")).collect();
     // Nobody may be reading.
@@ -286,7 +286,8 @@ pub fn run(config: &OverConfig) -> Result<Served, OverError> {
     }
     let served = running.stop()?;
     if let Some(path) = &config.summary {
-        std::fs::write(path, served.to_json()).map_err(|why| OverError::Write { path: path.clone(), why })?;
+        os::output::write(path, served.to_json())
+            .map_err(|why| OverError::Write { path: path.clone(), why })?;
     }
     Ok(served)
 }

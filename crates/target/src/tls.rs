@@ -64,7 +64,8 @@ pub(crate) fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
         }
     };
     if let (Some(path), Some(pem)) = (&tls.write_cert, trusted) {
-        std::fs::write(path, pem).map_err(|why| TlsError::Write { path: path.display().to_string(), why })?;
+        os::output::write(path, pem)
+            .map_err(|why| TlsError::Write { path: path.display().to_string(), why })?;
     }
     let mut config = builder.with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()];

@@ -154,7 +154,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub fn new(clock: HostClock, rings: Vec<Consumer>, path: Option<&Path>) -> io::Result<Self> {
-        let file = path.map(File::create).transpose()?;
+        let file = path.map(os::output::create).transpose()?;
         let buffer = if file.is_some() { HEADER.as_bytes().to_vec() } else { Vec::new() };
         Ok(Self {
             clock,

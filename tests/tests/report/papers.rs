@@ -65,6 +65,34 @@ fn two_files_are_two_and_the_run_folder_may_have_them() {
 }
 
 #[test]
+fn no_output_takes_the_place_of_an_input_and_none_waits_for_a_reader() {
+    let _guard = beside_others();
+    let target = Target::start("--no-truth");
+    let folder = scratch();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(at("urls"), format!("{}\n", target.url())).expect("a file");
+    for flag in ["--markdown", "--junit", "--to csv:", "--to parquet:"] {
+        let space = if flag.ends_with(':') { "" } else { " " };
+        let run = tare(&format!("{LOAD} --no-save {flag}{space}{0} {0}", at("urls")));
+        assert!(run.code == Some(2) && run.stderr.contains("load is made of"), "{flag}: {run}");
+        assert!(text_of(at("urls").as_ref()).starts_with("http"), "{flag}");
+    }
+    assert_eq!(tare(&format!("{LOAD} --out {} {}", at("run"), target.url())).code, Some(0));
+    assert!(Command::new("mkfifo").arg(at("pipe")).status().expect("mkfifo runs").success());
+    for words in [
+        format!("{LOAD} --no-save --markdown {} {}", at("pipe"), target.url()),
+        format!("report {} --markdown {}", at("run"), at("pipe")),
+        format!("report {} --html -o {}", at("run"), at("pipe")),
+        format!("capture mem:nobody -t 0.1 -w {}", at("pipe")),
+        format!("target --for 1s --truth {}", at("pipe")),
+        format!("target --for 1s --port-file {}", at("pipe")),
+    ] {
+        let run = tare(&words);
+        assert!(run.code != Some(0) && run.stderr.contains("nobody reads"), "{words}: {run}");
+    }
+}
+
+#[test]
 fn a_report_refuses_one_file_for_both_before_it_writes_anything() {
     let _guard = beside_others();
     let target = Target::start("");

@@ -153,7 +153,7 @@ fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
+    os::output::write(path, text)
         .map_err(|why| Failure::wrong(anyhow!("--html {}: {why}; expected a writable file", path.display())))
 }
 

@@ -6,7 +6,6 @@ use measure::ExitStatus;
 use report::Documents;
 use run::terminal::{print_all, style};
 use run::{Failure, Scratch, Status, complain, limits};
-use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use store::schema::Word;
@@ -123,7 +122,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         return print_all(text);
     }
-    fs::write(path, text)
+    os::output::write(path, text)
         .map_err(|why| Failure::wrong(anyhow!("{}: {why}; expected a writable file", path.display())))
 }
 

@@ -66,7 +66,7 @@ impl Files {
 
     fn open_next(&mut self) -> io::Result<()> {
         self.number += 1;
-        let mut file = File::create(self.name())?;
+        let mut file = os::output::create(self.name())?;
         file.write_all(&self.head)?;
         self.file = Some(file);
         self.current = Written { file_bytes: self.head.len() as u64, calls: 1, ..Written::default() };

@@ -94,7 +94,8 @@ impl Writer {
         let file: Box<dyn Output> = match path.to_str() {
             Some("-") => Box::new(io::stdout()),
             _ => Box::new(
-                File::create(path).map_err(|error| wrong(path, &format!("cannot be written: {error}")))?,
+                os::output::create(path)
+                    .map_err(|error| wrong(path, &format!("cannot be written: {error}")))?,
             ),
         };
         let mut buffer = vec![0; BUFFER + PAGE];

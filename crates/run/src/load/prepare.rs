@@ -51,6 +51,7 @@ impl<'a> Prepared<'a> {
         let clock = HostClock::calibrate();
         let mut engine = prepare(clock)?;
         let brief = engine.brief();
+        run_sinks::spare(&places, &brief.files)?;
         let thresholds = limits::watch(&brief.limits, &brief.names, brief.measuring())?;
         let mut watching = Watching::start(&options.live, &brief.cpus)?;
         let mut sink = sink(options, brief.engine, started)?;
