@@ -1,4 +1,5 @@
-//! Files that are named as output. A named pipe that nobody reads is refused: to open it would wait for a reader.
+//! Files that are named as output. A named pipe that nobody reads is refused: to open it would wait for a
+//! reader.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::fs::{File, OpenOptions};
@@ -6,8 +7,8 @@ use std::io::{Error, ErrorKind, Result, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a file for writing, and makes it if there is none. What is in it stays; `adds`: and goes before what is
-/// written.
+/// Opens a file for writing, and makes it if there is none. What is in it stays; `adds`: and goes before what
+/// is written.
 ///
 /// # Errors
 /// It cannot be opened, or is a named pipe without a reader.

@@ -25,8 +25,7 @@ pub struct Ledger {
     pub unnumbered: u64,
     /// How much later than the schedule knows frames are due: what relative departures have lost so far.
     pub slip: Picos,
-    /// What leaves later than this is late: one gap, where there is one, for then it takes another's place; of
-    /// bursts, the time until the next.
+    /// What leaves later than this is late: one gap, where there is one, for then it takes another's place.
     late: Picos,
     pub gaps: Option<GapMeter>,
     /// One for each stream, where there are several.

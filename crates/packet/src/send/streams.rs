@@ -117,11 +117,12 @@ pub fn late_gap(pattern: Option<&Pattern>, streams: &[StreamPattern]) -> Option<
     }
 }
 
-/// The time until the next may leave: within it a frame takes nobody's place. Of a burst, whose frames are all
-/// due at once, until the next burst.
+/// What leaves later than this is late: the time until the next may leave, within which a frame takes nobody's
+/// place. Of a burst, whose frames are all due at once and cannot leave so, a quarter of the time until the
+/// next: what takes longer is no burst any more.
 pub fn turn(pattern: &Pattern) -> Option<Picos> {
     match pattern {
-        Pattern::Bursts { rate, size } => Some(rate.due(*size)),
+        Pattern::Bursts { rate, size } => Some(Picos::from_picos(rate.due(*size).as_picos() / 4)),
         _ => pattern.gap(),
     }
 }
@@ -404,6 +405,13 @@ mod tests {
             ((4, true), (5, false))
         );
         assert_eq!(run(several(ends(4)), 9), (4, false));
+    }
+
+    #[test]
+    fn a_burst_may_take_a_quarter_of_the_time_to_the_next() {
+        let rate: units::Rate = "10k".parse().unwrap();
+        assert_eq!(turn(&Pattern::Even(rate)), Some(Picos::from_micros(100)));
+        assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_micros(2_500)));
     }
 
     #[test]
