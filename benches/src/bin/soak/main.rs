@@ -62,12 +62,13 @@ fn soak() -> Result<bool> {
     let options = options()?;
     let scratch = Scratch::new(options.keep.as_deref())?;
     let target = Target::start()?;
+    let fake_clock = options.fake_clock.then(|| FakeClock::new(&scratch.0)).transpose()?;
     let rate = match options.rate {
         Some(rate) => rate,
-        None => full_rate(&options, &target.url)?,
+        None => full_rate(&options, &target.url, fake_clock.as_ref())?,
     };
     println!("{} s at {rate}/s over {} connections", options.seconds, options.parallel);
-    let seen = run(&options, rate, &target.url, &scratch.0)?;
+    let seen = run(&options, rate, &target.url, &scratch.0, fake_clock)?;
     let bars = bars::judge(&seen);
     print!("{}", bars::table(&bars));
     Ok(bars.iter().all(|bar| bar.holds))
@@ -101,22 +102,30 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
-/// As much as this machine does now, in round numbers.
-fn full_rate(options: &Options, url: &str) -> Result<u64> {
+/// As much as this machine does now, in round numbers, with the clock that the run will see: to read it may cost
+/// more.
+fn full_rate(options: &Options, url: &str, fake_clock: Option<&FakeClock>) -> Result<u64> {
     let (parallel, time) = (options.parallel.to_string(), format!("{}s", TRIED.as_secs()));
-    let out = tare(&["http", "--json", "--no-save", "--no-progress", "--accept-invalid"])?
-        .args(["--parallel", &parallel, "--duration", &time, url])
-        .output()?;
+    let mut command = tare(&["http", "--json", "--no-save", "--no-progress", "--accept-invalid"])?;
+    if let Some(clock) = fake_clock {
+        clock.show_to(&mut command);
+    }
+    let out = command.args(["--parallel", &parallel, "--duration", &time, url]).output()?;
     let result: serde_json::Value = serde_json::from_slice(&out.stdout).context("a first, short run")?;
     let reached = result["rate"]["achieved_per_s"].as_f64().context("its rate")?;
     ensure!(reached > 200.0, "the target answered {reached:.0} requests/s only");
     Ok((reached * SHARE) as u64 / 100 * 100)
 }
 
-fn run(options: &Options, rate: u64, url: &str, folder: &Path) -> Result<Seen> {
+fn run(
+    options: &Options,
+    rate: u64,
+    url: &str,
+    folder: &Path,
+    fake_clock: Option<FakeClock>,
+) -> Result<Seen> {
     let influx = Influx::start()?;
     let (out, csv) = (folder.join("run"), folder.join("rows.csv"));
-    let fake_clock = options.fake_clock.then(|| FakeClock::new(folder)).transpose()?;
     let mut command = tare(&["http", "--quiet", "--live=0", "--live-linger", "0s"])?;
     if let Some(clock) = &fake_clock {
         clock.show_to(&mut command);
