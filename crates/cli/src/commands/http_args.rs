@@ -135,7 +135,7 @@ pub struct RequestArgs {
     /// Request header (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", action = ArgAction::Append)]
     pub headers: Vec<String>,
-    /// Request body, or @FILE to read it from a file once; placeholders are filled in both
+    /// Request body, or @FILE to read it once from a file (@-: standard input); placeholders are filled in
     #[arg(
         short = 'd',
         long,
@@ -307,6 +307,11 @@ pub struct NoSuchTarget {
 
 impl std::fmt::Display for NoSuchTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.typed == "-" {
+            return f.write_str(
+                "URLs are read more than once, which standard input cannot be: save them to a file",
+            );
+        }
         write!(f, "'{}' is neither a URL (http://…) nor a file", self.typed)?;
         self.meant.iter().try_for_each(|url| write!(f, "; did you mean {url} ?"))
     }
@@ -392,6 +397,8 @@ impl RequestArgs {
         let headers: Vec<HeaderTyped> = self.headers.iter().cloned().map(HeaderTyped::Line).collect();
         request.headers = (!headers.is_empty()).then_some(HeaderList(headers));
         match self.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
+            // As curl's.
+            Some((_, Some("-"))) => request.body_file = Some("/dev/stdin".to_owned()),
             Some((_, Some(path))) => request.body_file = Some(path.to_owned()),
             Some((text, None)) => request.body = Some(text.to_owned()),
             None => {}

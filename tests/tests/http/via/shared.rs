@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tare_system_tests::bed::run_in;
 use tare_system_tests::process::wait_until;
-use tare_system_tests::{Run, Tare, beside_others, need};
+use tare_system_tests::{Run, Tare, beside_others, need, skipped};
 
 /// The generator's own addresses.
 const HOST: &str = "ip=198.18.0.1/24,ip=fd00:18::1/64";
@@ -147,6 +147,31 @@ fn connections_that_exist_are_used_when_no_port_is_left_for_more() {
         let (opened, done, missed) = (run.int("connections.opened"), run.total("done"), run.total("missed"));
         // One in a tenth of a second tries whether there is another by now; others only find none that is idle.
         assert!(opened <= 4096 && done + missed == 6_000 && missed < 600, "{path}: {run}");
+    }
+}
+
+/// A port would wait for longer only after an orderly close that this end began.
+#[test]
+fn every_port_is_used_again_within_a_second() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let target = ground.target("--no-truth");
+    // There are 4096 ports, and on average each is used three times.
+    let requests = 3 * 4096;
+    for path in ["general", "fast"] {
+        for close in ["rst", "server"] {
+            let load = format!("--via-path {path} --close {close} --no-keep-alive --parallel 64");
+            let load = format!("{load} --requests {requests} {}", target.url());
+            let run = share(&ground, "packet", &load).run();
+            assert_eq!((run.total("done"), run.int("connections.opened")), (requests, requests), "{run}");
+            assert_eq!((run.total("failed"), run.int("tcp.quarantined")), (0, 0), "{run}");
+            // What is taken for the connection before it has to be sent again a second later.
+            assert!(run.int("tcp.retransmitted") < 100, "{run}");
+            let seconds = run.float("rate.duration_s");
+            if seconds > 3.0 {
+                skipped(&format!("this machine makes {requests} connections in {seconds} s, not in 3"));
+            }
+        }
     }
 }
 

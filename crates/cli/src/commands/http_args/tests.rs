@@ -125,6 +125,7 @@ fn the_rest_of_the_flags_arrive_too() {
     );
     assert_eq!(plan("http://h/ -c 3").unwrap().load, Load::Closed { connections: 3 });
     assert_eq!(plan("http://h/ -d @body.bin").unwrap().request.body, Body::File("body.bin".into()));
+    assert_eq!(plan("http://h/ -d @-").unwrap().request.body, Body::File("/dev/stdin".into()));
     assert_eq!(plan("http://h/ --body-stream b").unwrap().request.body, Body::Streamed("b".into()));
     assert!(!plan("http://h/{x} --no-templates").unwrap().request.templates);
     let connection = plan("http://h/ --no-keep-alive --max-open 50 --rate 1 --unix /s").unwrap().connection;
@@ -152,6 +153,7 @@ fn a_target_is_a_url_or_a_file() {
         ),
         ("missing.txt", "'missing.txt' is neither a URL (http://…) nor a file"),
         ("missing", "'missing' is neither a URL (http://…) nor a file"),
+        ("-", "URLs are read more than once, which standard input cannot be: save them to a file"),
     ] {
         assert_eq!(refusal(typed), expected);
     }
