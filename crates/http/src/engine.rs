@@ -86,6 +86,8 @@ pub enum EngineError {
     Via(#[from] SessionError),
     #[error("--via: {0}, which was not expected; give --via-path general")]
     Path(&'static str),
+    #[error("--via-path fast: it cannot carry this plan, for {0}; leave it out, and the general path does")]
+    NotFast(&'static str),
     #[error("{flag}: the sessions of fpga:sim {why}")]
     Module { flag: &'static str, why: String },
 }
@@ -191,7 +193,10 @@ impl Engine {
         let module = module.map(|via| Fit::of(&plan, via, &requests)).transpose()?;
         let path = match &via {
             _ if module.is_some() => PathChoice::default(),
-            Some(_) => path::choose(plan.connection.via_path, path_obstacle(&plan, &requests)),
+            Some(_) => {
+                let obstacle = path_obstacle(&plan, &requests);
+                path::choose(plan.connection.via_path, obstacle).map_err(EngineError::NotFast)?
+            }
             None => PathChoice::default(),
         };
         let spin = module.is_none() && decide_spin(&plan, threads);

@@ -23,14 +23,19 @@ pub fn tcp(result: &RunResult) -> Vec<String> {
     some.map(|(number, what)| format!("{} {what}", count(number))).collect()
 }
 
-/// `198.18.0.10 to 198.18.0.12 by packet:eth1, MAC address 02:74:c6:12:00:0a (…)`
+/// `198.18.0.10 to 198.18.0.12 by packet:eth1, MAC address 02:74:c6:12:00:0a (…), fast path (…)`
 pub fn from(via: &Via) -> String {
     let addresses = match (via.addresses.first(), via.addresses.last()) {
         (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
         (Some(only), _) => only.clone(),
         _ => String::new(),
     };
-    escape(&format!("{addresses} by {}, MAC address {} ({})", via.port, via.mac, via.mac_reason))
+    let path = match via.path.as_str() {
+        // Of a version that did not say it here, or of a module.
+        "" => String::new(),
+        path => format!(", {path} path ({})", via.path_reason),
+    };
+    escape(&format!("{addresses} by {}, MAC address {} ({}){path}", via.port, via.mac, via.mac_reason))
 }
 
 #[cfg(test)]
@@ -60,8 +65,11 @@ mod tests {
             mac: "02:74:c6:12:00:0a".into(),
             mac_reason: "as given".into(),
             mtu: 1_500,
+            path: "fast".into(),
+            path_reason: "asked for".into(),
         };
         let line = "198.18.0.10 to 198.18.0.11 by packet:eth1, MAC address 02:74:c6:12:00:0a (as given)";
-        assert_eq!(from(&via), line);
+        assert_eq!(from(&via), format!("{line}, fast path (asked for)"));
+        assert_eq!(from(&Via { path: String::new(), ..via }), line);
     }
 }

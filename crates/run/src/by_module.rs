@@ -18,6 +18,7 @@ pub fn tell(module: &Module, result: &mut RunResult) {
         mac: module.mac.clone(),
         mac_reason: module.why_mac.to_owned(),
         mtu: MTU,
+        ..Via::default()
     });
     result.tcp = Some(tcp(module));
 }

@@ -290,7 +290,7 @@ impl Driven for Http {
         });
         result.connections.unclosed = self.notes.unclosed;
         if let Some(account) = &self.notes.tcp {
-            past_kernel::tell(account, result);
+            past_kernel::tell(account, self.facts.path.as_ref(), result);
         }
         if let Some(module) = &self.notes.module {
             by_module::tell(module, result);

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use store::RunResult;
 use store::schema::{Deviation, Tcp, Via};
 
-/// Adds all of it.
-pub fn tell(account: &Account, result: &mut RunResult) {
+/// Adds all of it, and which way requests went, with the reason.
+pub fn tell(account: &Account, path: Option<&(&str, String)>, result: &mut RunResult) {
     result.notes.extend(notes(account));
-    result.via = Some(via(account));
+    let (path, path_reason) = path.map(|(path, why)| ((*path).to_owned(), why.clone())).unwrap_or_default();
+    result.via = Some(Via { path, path_reason, ..via(account) });
     result.tcp = Some(tcp(account));
 }
 
@@ -21,6 +22,7 @@ fn via(account: &Account) -> Via {
         mac: place.mac.to_string(),
         mac_reason: place.why_mac.to_owned(),
         mtu: place.mtu as u64,
+        ..Via::default()
     }
 }
 
@@ -144,11 +146,13 @@ mod tests {
         account.place.host_forwards = true;
         (account.port.faults.delayed, account.port.faults.corrupted) = (20, 1);
         let mut result = RunResult::default();
-        tell(&account, &mut result);
+        tell(&account, Some(&("fast", "asked for".to_owned())), &mut result);
         let tcp = result.tcp.expect("it was told");
         assert_eq!((tcp.retransmitted, tcp.station["merged"]), (12, 2));
         assert_eq!(tcp.deviations.len(), DEVIATIONS.len());
-        assert_eq!(result.via.expect("it was told").mac, "02:74:c6:12:00:0a");
+        let via = result.via.expect("it was told");
+        let told = (via.mac.as_str(), via.path.as_str(), via.path_reason.as_str());
+        assert_eq!(told, ("02:74:c6:12:00:0a", "fast", "asked for"));
         assert!(result.notes.iter().any(|note| note.contains("ip_forward")), "{:?}", result.notes);
         assert!(result.notes.iter().any(|note| note.starts_with("2 received frames")), "{:?}", result.notes);
         let faults = "of this run's frames, fault: delayed 20, damaged 1, as it was asked to";

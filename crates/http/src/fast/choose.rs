@@ -84,13 +84,17 @@ pub(crate) fn fixture(
 }
 
 /// What is chosen of what can be had.
-pub(crate) fn choose(wanted: ViaPath, obstacle: Option<&'static str>) -> PathChoice {
-    let choice = |fast, reason: &str| PathChoice { fast, reason: reason.to_owned() };
+///
+/// # Errors
+/// The fast one is wanted, and cannot be had for this reason.
+pub(crate) fn choose(wanted: ViaPath, obstacle: Option<&'static str>) -> Result<PathChoice, &'static str> {
+    let choice = |fast, reason: &str| Ok(PathChoice { fast, reason: reason.to_owned() });
     match (wanted, obstacle) {
         (ViaPath::General, _) => choice(false, "asked for"),
         (ViaPath::Fast, None) => choice(true, "asked for"),
+        (ViaPath::Fast, Some(why)) => Err(why),
         // `make bench-sessions`: over veth it carries more requests.
         (ViaPath::Auto, None) => choice(true, "the requests never change"),
-        (_, Some(why)) => choice(false, why),
+        (ViaPath::Auto, Some(why)) => choice(false, why),
     }
 }

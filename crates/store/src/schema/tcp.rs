@@ -15,6 +15,12 @@ pub struct Via {
     pub mac_reason: String,
     /// Bytes of the longest IP packet.
     pub mtu: u64,
+    /// `fast` or `general`; empty for sessions of a module, which have no other.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// Why this path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path_reason: String,
 }
 
 /// A way in which this TCP is not a kernel's.

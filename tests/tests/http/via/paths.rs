@@ -71,6 +71,10 @@ fn outcomes(run: &Run) -> Vec<(String, u64)> {
     all
 }
 
+fn words_at(run: &Run, key: &str) -> String {
+    run.at(key).as_str().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn both_paths_make_the_same_of_every_response() {
     let _beside = beside_others();
@@ -91,17 +95,15 @@ fn both_paths_make_the_same_of_every_response() {
         }
         let file = folder.path().join(format!("{path}.toml"));
         std::fs::write(&file, plan).expect("a scratch file");
-        let out = folder.path().join(path);
-        let words = format!("run --json --no-progress --out {} {}", out.display(), file.display());
-        let run = Tare::new(&words).inside(ground.generator()).run();
-        let environment = std::fs::read_to_string(out.join("environment.json")).expect("it was kept");
+        let run = format!("run --json --no-progress --no-save {}", file.display());
+        let run = Tare::new(&run).inside(ground.generator()).run();
+        let chosen = (words_at(&run, "via.path"), words_at(&run, "via.path_reason"));
+        assert_eq!(chosen, (path.to_owned(), "asked for".to_owned()), "{run}");
         let seen = std::mem::take(&mut *asked.lock().expect("no panic while held"));
-        (run, environment, seen)
+        (run, seen)
     };
-    let (general, chose_general, seen_by_general) = by("general");
-    let (fast, chose_fast, seen_by_fast) = by("fast");
-    assert!(chose_general.contains("\"general\""), "{chose_general}");
-    assert!(chose_fast.contains("\"fast\""), "{chose_fast}");
+    let (general, seen_by_general) = by("general");
+    let (fast, seen_by_fast) = by("fast");
     assert_eq!(outcomes(&general), outcomes(&fast), "{general}\n{fast}");
     assert_eq!(seen_by_general, seen_by_fast);
     for total in ["done", "failed", "bytes_in", "bytes_out", "body_in", "sent_again"] {
@@ -110,4 +112,31 @@ fn both_paths_make_the_same_of_every_response() {
     // 204, 404 and 302 are responses, as the plan expects no status.
     assert!(fast.outcome("404") == 3 && fast.outcome("framing.head") == 3, "{fast}");
     assert!(ground.connections().is_empty(), "{:?}", ground.connections());
+}
+
+#[test]
+fn a_plan_that_the_fast_path_cannot_carry_goes_by_the_general_one_or_not_at_all() {
+    let _beside = beside_others();
+    let ground = Ground::new();
+    let target = ground.target("--no-truth");
+    for (plan, why) in [
+        ("", "the requests never change"),
+        ("-d x", "requests have bodies"),
+        ("--pipeline 4", "requests are pipelined"),
+        ("--follow 2", "redirects are followed"),
+        ("--same-checksum", "bodies are compared"),
+        ("--expect-body a", "bodies are checked"),
+    ] {
+        let load = format!("{plan} --requests 2 --parallel 1 {}", target.url());
+        let (path, code) = if plan.is_empty() { ("fast", 0) } else { ("general", 2) };
+        let run = ground.by("packet", &format!("--accept-invalid {load}")).run();
+        let chosen = (words_at(&run, "via.path"), words_at(&run, "via.path_reason"));
+        assert_eq!(chosen, (path.to_owned(), why.to_owned()), "{run}");
+        let forced = ground.by("packet", &format!("--accept-invalid --via-path fast {load}")).run();
+        assert_eq!(forced.code, Some(code), "{forced}");
+        if code == 2 {
+            let said = format!("--via-path fast: it cannot carry this plan, for {why}; leave it out");
+            assert!(forced.stderr.contains(&said), "{forced}");
+        }
+    }
 }
