@@ -16,7 +16,7 @@ use crate::config::TargetConfig;
 use crate::distribution::Distribution;
 use crate::signal;
 use clock::{Clock, HostClock};
-use port::{Claims, For, Port, PortError, Wish};
+use port::{Claims, For, Host, Port, PortError, Wish};
 use station::{Link, Station, StationError, Via};
 use std::io::Write;
 use std::net::IpAddr;
@@ -59,6 +59,11 @@ pub enum OverError {
          wait until it ends, or use other addresses (ip=)"
     )]
     OfAnother(IpAddr),
+    #[error(
+        "{0} is an address of this host: its kernel would reset connections that it does not know; choose \
+         unused addresses of the same subnet (ip=)"
+    )]
+    OfThisHost(IpAddr),
 }
 
 /// Everything about it.
@@ -154,10 +159,14 @@ pub struct RunningOver {
 /// Opens the port, makes sure that nobody has the addresses, and serves.
 ///
 /// # Errors
-/// A port that cannot be opened, a duplicate address, too large a response, a CPU that cannot be used.
+/// A port that cannot be opened, an address of this host or of another, too large a response, a CPU that cannot
+/// be used.
 pub fn spawn(config: &OverConfig) -> Result<RunningOver, OverError> {
     let clock = HostClock::calibrate();
     let own: Vec<IpAddr> = config.via.ranges().flat_map(|range| range.iter()).collect();
+    if let Some(address) = Host::beside(&config.via.port, &own)?.has.first() {
+        return Err(OverError::OfThisHost(*address));
+    }
     let claims = Claims::of(&config.via.port, &own).map_err(OverError::OfAnother)?;
     let mut queues = Vec::new();
     for queue in 0..config.workers {

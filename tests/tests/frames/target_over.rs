@@ -107,6 +107,13 @@ fn an_address_that_somebody_has_is_refused_before_anything_is_served() {
     let run = Tare::new(&format!("target --for 5s --over {at}")).start().finish_unchecked();
     let expected = format!("198.18.0.2 is in use: {} answers for it", bed.sink().interface().mac);
     assert!(run.code == Some(2) && run.stderr.contains(&expected), "{:?} {}", run.code, run.stderr);
+    // One of the host's own: its kernel would reset every connection.
+    for (port, own) in [("packet", "198.18.0.1/24"), ("xdp,mode=copy", "fd00:18::1/64")] {
+        let at = format!("{port},netns={}:{},ip={own}", generator.name, generator.interface().name);
+        let run = Tare::new(&format!("target --for 5s --over {at}")).start().finish_unchecked();
+        let expected = format!("{} is an address of this host", own.split('/').next().expect("an address"));
+        assert!(run.code == Some(2) && run.stderr.contains(&expected), "{:?} {}", run.code, run.stderr);
+    }
 }
 
 /// On one interface, two would answer each other's connections.
