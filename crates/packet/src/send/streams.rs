@@ -117,12 +117,18 @@ pub fn late_gap(pattern: Option<&Pattern>, streams: &[StreamPattern]) -> Option<
     }
 }
 
+/// What a frame of a burst takes at most, at a port that sends 200 000 a second.
+const SLOWEST: Picos = Picos::from_micros(5);
+
 /// What leaves later than this is late: the time until the next may leave, within which a frame takes nobody's
-/// place. Of a burst, whose frames are all due at once and cannot leave so, a quarter of the time until the
-/// next: what takes longer is no burst any more.
+/// place. Of a burst, whose frames are all due at once and cannot leave so, 5 us for each frame, if that is less
+/// than a quarter of the time until the next: what takes longer is no burst any more.
 pub fn turn(pattern: &Pattern) -> Option<Picos> {
     match pattern {
-        Pattern::Bursts { rate, size } => Some(Picos::from_picos(rate.due(*size).as_picos() / 4)),
+        Pattern::Bursts { rate, size } => {
+            let quarter = Picos::from_picos(rate.due(*size).as_picos() / 4);
+            Some(quarter.min(Picos::from_picos(SLOWEST.as_picos().saturating_mul(*size))))
+        }
         _ => pattern.gap(),
     }
 }
@@ -408,10 +414,12 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_may_take_a_quarter_of_the_time_to_the_next() {
-        let rate: units::Rate = "10k".parse().unwrap();
-        assert_eq!(turn(&Pattern::Even(rate)), Some(Picos::from_micros(100)));
-        assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_micros(2_500)));
+    fn a_burst_may_take_a_quarter_of_the_time_to_the_next_and_no_longer_than_frames_take() {
+        let rate: units::Rate = "100k".parse().unwrap();
+        assert_eq!(turn(&Pattern::Even(rate)), Some(Picos::from_micros(10)));
+        assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_micros(250)));
+        let rate: units::Rate = "1k".parse().unwrap();
+        assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_micros(500)));
     }
 
     #[test]
