@@ -118,6 +118,29 @@ fn tests_from_outside_are_one_executable_a_crate() {
     assert!(odd.is_empty(), "tests that are not in tests/all: {odd:?}");
 }
 
+/// A program whose manifest says `test = false` has no test that anybody would believe to run.
+#[test]
+fn tests_stand_where_they_are_run() {
+    let programs = std::fs::read_to_string(root().join("benches/Cargo.toml")).expect("a manifest");
+    let path_of = |program: &str| -> Option<String> {
+        let line = program.lines().find_map(|line| line.strip_prefix("path = "))?;
+        let path = line.trim_matches('"');
+        Some(format!("benches/{}", path.trim_end_matches("main.rs")))
+    };
+    let untested: Vec<String> = programs
+        .split("[[bin]]")
+        .filter(|program| program.contains("test = false"))
+        .filter_map(path_of)
+        .collect();
+    assert!(untested.len() > 10, "programs without tests are found: {untested:?}");
+    let lost: Vec<String> = sources(&[".rs"])
+        .into_iter()
+        .filter(|(name, text)| untested.iter().any(|path| name.starts_with(path)) && text.contains("#[test]"))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(lost.is_empty(), "tests that never run: {lost:?}");
+}
+
 #[test]
 fn lines_are_not_wider_than_a_page() {
     let is_wide = |line: &str| {

@@ -54,7 +54,7 @@ pub fn case(bed: &Bed, options: &Options) -> Result<()> {
 }
 
 /// nginx's directives for a certificate that is made in the folder.
-fn certificate(folder: &Path) -> Result<String> {
+pub fn certificate(folder: &Path) -> Result<String> {
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.join(name).display().to_string());
     let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=tare";
     let mut command = Command::new("openssl");

@@ -10,7 +10,7 @@
 //! | case | asks |
 //! |---|---|
 //! | `beside_wrk` | requests a second and CPU for each of them: kept connections, and one for each request |
-//! | `profile` | whose CPU time it is: the target's TCP, the interface, system calls, our own code |
+//! | `profile` | whose CPU time it is: the target's TCP, system calls, our own code and its parts |
 //! | `https` | CPU for each request, beside h2load |
 //! | `even` | how even 20 000 requests a second arrive, beside the kernel's sockets |
 //! | `many` | memory of each of a million connections; `--quick` has 100 000 |
@@ -75,6 +75,7 @@ fn main() -> Result<()> {
     beside_wrk::case(&as_wired, &options)?;
     profile::case(&as_wired, &options)?;
     drop(as_wired);
+    profile::own_code(&options)?;
     https::case(&bed, &options)?;
     even::case(&bed, &options)?;
     many::case(&bed, &options)
