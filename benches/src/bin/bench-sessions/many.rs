@@ -18,6 +18,9 @@ const VIA: &str = "--via packet:gen0,ip=198.18.0.100-115/24 --via-path fast";
 /// Each of so many requests on a connection.
 const USES: u64 = 3;
 const FEW: u64 = 100;
+/// Bars of the responder's row, which is in nobody's way: bytes of a connection, and how many open in a second.
+const MOST_BYTES: f64 = 128.0;
+const LEAST_PER_S: f64 = 50_000.0;
 /// Of nginx: one process may have 20 000 descriptors or fewer on some hosts.
 const WORKERS: usize = 10;
 
@@ -29,15 +32,18 @@ pub fn case(bed: &Bed, options: &Options) -> Result<()> {
     );
     let many = if options.is_quick { 100_000 } else { 1_000_000 };
     let responder = program::responder(bed.sink(), OVER);
-    row(bed.generator(), "the responder", &responder.url(), many, 100_000)?;
+    let (each, opened_per_s) = row(bed.generator(), "the responder", &responder.url(), many, 100_000)?;
     drop(responder);
+    let holds = each < MOST_BYTES && opened_per_s >= LEAST_PER_S;
+    ensure!(holds, "bars: fewer than {MOST_BYTES} bytes each, and {LEAST_PER_S} opened a second");
     let _nginx = program::nginx(bed.sink(), "reuseport", WORKERS)?;
     row(bed.generator(), "nginx", &format!("http://{SERVER}:{PORT}/"), 100_000, 20_000)?;
     println!();
     Ok(())
 }
 
-fn row(inside: &Namespace, name: &str, url: &str, connections: u64, per_s: u64) -> Result<()> {
+/// Bytes of each connection, and how many opened in a second.
+fn row(inside: &Namespace, name: &str, url: &str, connections: u64, per_s: u64) -> Result<(f64, f64)> {
     // As long, as far as memory still grows with time: histograms, rows of intervals.
     let few = run(inside, url, FEW, per_s, USES * connections.min(100_000))?;
     let many = run(inside, url, connections, per_s, USES * connections)?;
@@ -54,7 +60,7 @@ fn row(inside: &Namespace, name: &str, url: &str, connections: u64, per_s: u64) 
         many["rate"]["achieved_per_s"].as_f64().unwrap_or(f64::NAN),
         many["verdict"]["word"].as_str().unwrap_or("none")
     );
-    Ok(())
+    Ok((each, opened_per_s))
 }
 
 fn run(inside: &Namespace, url: &str, connections: u64, per_s: u64, requests: u64) -> Result<Value> {

@@ -23,7 +23,8 @@ const ROWS: [(&str, &[&str]); 8] = [
     ("send: the rest", &["__sys_sendmmsg", "____sys_sendmsg", "packet_sendmsg", "tpacket_snd"]),
     ("waiting for answers", &["do_sys_poll", "__x64_sys_ppoll", "do_nanosleep", "schedule"]),
     ("other system calls, interrupts", &["do_syscall_64", "asm_sysvec", "asm_common_interrupt", "irqentry"]),
-    ("TLS", &["rustls::", "<rustls::", "aws_lc_", "<aws_lc_"]),
+    // The library's assembly has names of its own.
+    ("TLS", &["rustls::", "<rustls::", "aws_lc_", "<aws_lc_", "_aesni", "__aesni", "gcm_", "_vaes"]),
 ];
 
 /// Parts of Tare's own code: the first that a function's name has one of these words of. What was inlined counts
