@@ -187,6 +187,7 @@ criteria! {
     CapabilityShare = "capability.share": Weighed, Share AtMost, Valid, Throughout, TheRun;
 
     Arrivals = "arrivals": Frames, Count AtLeast, Degraded, AtTheEnd, TheRun;
+    GapsMeasured = "gaps.measured": Frames, Count AtLeast, Invalid, AtTheEnd, TheRun;
     LateShare = "late.share": Frames, Share AtMost, Degraded, Throughout, TheRun;
     ScriptLate = "script.late": Frames, Share AtMost, Degraded, Throughout, TheRun;
     ScriptFailed = "script.failed": Frames, Count AtMost, Invalid, Throughout, TheRun;

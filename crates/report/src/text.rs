@@ -141,8 +141,8 @@ fn totals(page: &mut Page, result: &RunResult) {
     };
     let offered = format!("{} offered", words::rate(rate.offered_per_s));
     let mut parts = vec![offered, achieved];
-    if rate.duration_s == 0.0 && totals.offered == 1 && result.packets.is_some() {
-        parts = vec!["one frame alone has none".to_owned()];
+    if let Some(why) = words::no_rate(result) {
+        parts = vec![why.to_owned()];
     }
     if rate.duration_s > 0.0 {
         parts.push(format!("for {}", words::seconds(rate.duration_s)));

@@ -109,6 +109,17 @@ fn trimmed(text: String) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Why frames have no rate, where they have none.
+pub fn no_rate(result: &RunResult) -> Option<&'static str> {
+    let packets = result.packets.as_ref().filter(|_| result.rate.duration_s == 0.0)?;
+    let only_received = matches!(packets.command.as_str(), "capture" | "gaps");
+    match result.totals.offered {
+        1 => Some("one frame alone has none"),
+        2.. if only_received => Some("unknown: the timestamps are missing or do not grow"),
+        _ => None,
+    }
+}
+
 /// `19 998/s`.
 pub fn rate(per_second: f64) -> String {
     format!("{}/s", number(per_second))

@@ -20,7 +20,7 @@ use schedule::{Control, Halt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::secrets;
-use store::{Measured, RunResult};
+use store::{Measured, RunResult, Spans};
 use units::{Instant, Picos, Rate};
 
 pub(crate) const INTERVAL: Picos = Picos::from_secs(1);
@@ -237,6 +237,12 @@ pub trait Driven {
     /// What the verdict needs to know of frames; after `join`.
     fn frame_conditions(&self) -> Option<FrameConditions> {
         None
+    }
+
+    /// What rates are over, where the run's own length is not it; after `join`.
+    fn spans(&self, spans: Spans, totals: &RunTotals) -> Spans {
+        let _ = totals;
+        spans
     }
 
     /// Puts what only this engine knows into the result: notes, labels, figures of its own; after `join`.

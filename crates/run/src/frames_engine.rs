@@ -21,7 +21,7 @@ use schedule::Halt;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use store::RunResult;
+use store::{RunResult, Spans};
 use units::{Instant, Picos, Record};
 
 /// Carries a job out, keeps and prints the result, and says how the process shall end. `prepare` makes the job
@@ -63,6 +63,7 @@ pub fn quietly(
 
 /// A packet job, as load.rs drives it.
 struct Frames {
+    command: Command,
     brief: Brief,
     facts: Facts,
     job: Option<Box<dyn Job>>,
@@ -81,6 +82,7 @@ impl Frames {
     fn new(job: Box<dyn Job>, plan: &PacketPlan, clock: HostClock, has_keys: bool) -> Self {
         let facts = job.facts();
         Self {
+            command: plan.command,
             brief: brief(&facts, plan),
             facts,
             job: Some(job),
@@ -238,11 +240,23 @@ impl Driven for Frames {
         let port_failed = self.control.halt() == Halt::Failed && !known.script_failed;
         let simulated = self.brief.simulated;
         let (flags, no_spin) = (self.flags, self.facts.no_spin.clone());
-        Some(FrameConditions { port_failed, simulated, flags, no_spin, ..known })
+        let gaps = self.findings.report.gaps.as_ref().map(|gaps| gaps.count);
+        let gaps = gaps.filter(|_| self.command == Command::Gaps);
+        Some(FrameConditions { gaps, port_failed, simulated, flags, no_spin, ..known })
+    }
+
+    /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their
+    /// rate is that of their stamps, and none where there are no two.
+    fn spans(&self, spans: Spans, totals: &RunTotals) -> Spans {
+        let only_received = matches!(self.command, Command::Capture | Command::Gaps);
+        if !only_received || !(self.brief.simulated || is_of_file(&self.findings)) {
+            return spans;
+        }
+        let span = self.findings.span.unwrap_or(Picos::ZERO);
+        Spans { offering: span, answered: totals.tally.done, answering: span, until_last: span }
     }
 
     fn tell(&self, result: &mut RunResult, _: &RunTotals) {
-        self.rate_of_a_file(result);
         result.notes.extend(self.facts.notes.iter().cloned());
         result.notes.extend(self.findings.notes.iter().cloned());
         result.labels.extend(self.findings.labels.iter().cloned().map(Label::Sentence));
@@ -256,36 +270,9 @@ impl Driven for Frames {
     }
 }
 
-impl Frames {
-    /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their
-    /// rate is that of their stamps.
-    fn rate_of_a_file(&self, result: &mut RunResult) {
-        let report = &self.findings.report;
-        let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"));
-        let is_simulated = self.brief.simulated && self.brief.load_loop == Loop::Passive;
-        let gaps = report.gaps.as_ref().filter(|gaps| gaps.count > 0 && gaps.mean_ns > 0.0);
-        let span_s = self.findings.span.map(Picos::as_secs_f64);
-        if let Some(seconds) = span_s.filter(|_| is_simulated) {
-            let per_second = |frames: u64| frames as f64 / seconds;
-            result.rate = store::schema::Rates {
-                offered_per_s: per_second(result.totals.offered),
-                achieved_per_s: per_second(result.totals.done),
-                duration_s: seconds,
-                bytes_over_s: seconds,
-                done_after_end: 0,
-            };
-        } else if let Some(gaps) = gaps.filter(|_| is_file) {
-            let seconds = gaps.mean_ns * gaps.count as f64 / 1e9;
-            let per_second = 1e9 / gaps.mean_ns;
-            result.rate = store::schema::Rates {
-                offered_per_s: per_second,
-                achieved_per_s: per_second,
-                duration_s: seconds,
-                bytes_over_s: span_s.unwrap_or(seconds),
-                done_after_end: 0,
-            };
-        }
-    }
+/// Frames came from a file, not from a wire.
+fn is_of_file(findings: &Findings) -> bool {
+    findings.report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"))
 }
 
 /// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no

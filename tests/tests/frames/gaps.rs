@@ -234,6 +234,38 @@ fn broken_captures_are_told_as_what_they_are() {
     assert!(missing.stderr.contains("nowhere.pcap: No such file"), "{missing}");
 }
 
+/// A run over no gap has no figures, and what it took to read a file is nobody's rate.
+#[test]
+fn where_no_gap_is_measured_the_run_is_invalid_and_has_no_rate() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let file = |name: &str, stamps: &[u64]| pcap(folder.path(), name, stamps).display().to_string();
+    let (none, one) = (file("none.pcap", &[]), file("one.pcap", &[1_000]));
+    let two = file("two.pcap", &[1_000, 501_000]);
+    let same = file("same.pcap", &[7_000, 7_000, 7_000]);
+    let rate = |run: &Run| ["offered", "achieved"].map(|which| run.float(&format!("rate.{which}_per_s")));
+    // Nobody signed the two frames: with --signed there is no gap between them.
+    for flags in [none.clone(), one.clone(), format!("{two} --signed")] {
+        let run = gaps(&flags);
+        assert_eq!((run.code, run.word()), (Some(4), "INVALID"), "{flags}: {run}");
+        assert!(!run.criterion("gaps.measured").holds, "{flags}: {run}");
+    }
+    for (flags, expected) in [(none, 0.0), (one.clone(), 0.0), (same, 0.0), (two.clone(), 2_000.0)] {
+        let run = gaps(&flags);
+        assert_eq!(rate(&run), [expected; 2], "{flags}: {run}");
+    }
+    // So do frames that are only counted, and limits are held against the same rate.
+    for (file, expected) in [(one, 0.0), (two.clone(), 2_000.0)] {
+        let run = Tare::packets(&format!("capture pcap:{file}")).start().finish_unchecked();
+        assert_eq!((run.code, rate(&run)), (Some(0), [expected; 2]), "{run}");
+    }
+    for (limit, code) in [("achieved > 1990/s", 3), ("achieved > 2010/s", 0)] {
+        let tare = Tare::packets(&format!("gaps {two}"));
+        let run = tare.arg("--fail-if").arg(limit).start().finish_unchecked();
+        assert_eq!(run.code, Some(code), "{limit}: {run}");
+    }
+}
+
 #[test]
 fn live_gaps_are_measured_by_kernel_stamps_against_due_times() {
     let _beside = beside_others();

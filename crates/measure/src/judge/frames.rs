@@ -33,6 +33,8 @@ impl Default for Flags {
 /// What the verdict needs to know of a load of frames besides its figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrameConditions {
+    /// Gaps that were measured, where that is all that the command is for.
+    pub gaps: Option<u64>,
     /// The one gap that was asked for, if it was one.
     pub requested_gap_ns: Option<f64>,
     /// 95th percentile of |measured − requested gap|; `None` if no port measured it.
@@ -107,6 +109,7 @@ pub(super) fn criteria(
         criteria.push(super::lateness_gap(totals, own, gap, machine, "frames"));
     }
     criteria.extend(super::fidelity(totals, machine));
+    criteria.extend(frames.gaps.map(gaps_measured));
     criteria.extend(script(totals, frames));
     // Of frames that others sent, how even they came says nothing of this generator.
     if load != Loop::Passive {
@@ -128,6 +131,14 @@ pub(super) fn criteria(
 fn arrivals(totals: &RunTotals) -> Criterion {
     Criterion::new(CriterionId::Arrivals, totals.offered() as f64, 1.0).advise(|| {
         "nothing arrived: check that the link is up, that frames are sent, and that the filter passes them".into()
+    })
+}
+
+/// Without a gap there is no figure that a verdict could be about.
+fn gaps_measured(gaps: u64) -> Criterion {
+    Criterion::new(CriterionId::GapsMeasured, gaps as f64, 1.0).invalid_beyond(Some(1.0)).advise(|| {
+        "no gap was measured: the note says what is missing; check the file or port, the filter and --signed"
+            .into()
     })
 }
 
@@ -413,6 +424,9 @@ mod tests {
         assert_eq!(of(left(6_900.0)), [(Id::GapErrorP95, Word::Degraded)]);
         let late = FrameConditions { outstanding: 1, ..none() };
         assert_eq!(of(late), [(Id::ReceiverOutstanding, Word::Degraded)]);
+        let measured = |gaps| FrameConditions { gaps: Some(gaps), ..none() };
+        assert_eq!(of(measured(1)), []);
+        assert_eq!(of(measured(0)), [(Id::GapsMeasured, Word::Invalid)]);
         let mixed = FrameConditions { mixed: 1, ..none() };
         assert_eq!(of(mixed), [(Id::ReceiverMixed, Word::Degraded)]);
         assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)]);

@@ -27,7 +27,7 @@ impl Prepared<'_> {
     pub fn keep(self, watched: Watched) -> Finished {
         let Self { options, clock, engine, brief, thresholds, .. } = self;
         let Self { mut watching, mut sink, hub, mut result, .. } = self;
-        let judged = judge(&watched, &brief, &clock, thresholds, options);
+        let judged = judge(&watched, engine.as_ref(), &brief, &clock, thresholds, options);
         let Judged { verdict, spans, ending, status, .. } = judged;
         result.thresholds = judged.thresholds;
         result.inputs = self.inputs.read();
@@ -65,6 +65,7 @@ impl Prepared<'_> {
 /// The verdict, which thresholds held, and the status that follows from both.
 fn judge(
     watched: &Watched,
+    engine: &dyn Driven,
     brief: &Brief,
     clock: &HostClock,
     thresholds: Thresholds,
@@ -76,6 +77,7 @@ fn judge(
     let unmeasured = watched.stopped == Stopped::Interrupted && totals.offered() == 0;
     let verdict = if unmeasured { verdict.of_a_warm_up() } else { verdict };
     let spans = Spans::of(totals, brief.length(watched.stopped == Stopped::No, totals));
+    let spans = engine.spans(spans, totals);
     let thresholds = limits::judge(thresholds, totals, spans);
     let ending = Ending {
         unreachable: !brief.has_frames && measure::unreachable(totals),
