@@ -18,8 +18,6 @@ mod error;
 #[cfg(not(all(feature = "page", feature = "view")))]
 mod left_out;
 #[cfg(feature = "page")]
-mod limited;
-#[cfg(feature = "page")]
 mod page;
 #[cfg(feature = "page")]
 mod server;

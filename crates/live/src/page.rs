@@ -5,10 +5,10 @@
 //! end(report)  ─► viewers are told, fetch the report, and the server goes: leave()
 //! ```
 
-use crate::limited::Limited;
 use crate::server::{Shared, State, router};
 use crate::{Address, LiveError, Token, Update};
 use os::aside::step_aside;
+use seats::Limited;
 use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
 use units::Picos;
 
+/// A further one takes the place of one that was never answered, or else of the one that was idle longest.
+const CONNECTIONS: usize = 128;
 /// How long viewers that are there at the end may take to fetch the report.
 const FETCH: Duration = Duration::from_secs(5);
 /// How long answers under way may take once the server closes.
@@ -64,7 +66,8 @@ impl Page {
         let runtime = runtime.map_err(LiveError::Thread)?;
         let listener = {
             let _inside = runtime.enter();
-            Limited::new(tokio::net::TcpListener::from_std(listener).map_err(LiveError::Thread)?)
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(LiveError::Thread)?;
+            Limited::new(listener, CONNECTIONS)
         };
         let shared = Arc::new(Shared::new(bound, token));
         let (updates, latest) = watch::channel(None);

@@ -9,7 +9,7 @@ const WIDTH: usize = 112;
 const LENGTH: usize = 500;
 
 /// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
-const LAYERS: [&str; 32] = [
+const LAYERS: [&str; 33] = [
     "features",
     "units",
     "os",
@@ -35,6 +35,7 @@ const LAYERS: [&str; 32] = [
     "profile",
     "report",
     "catalogue",
+    "seats",
     "sinks",
     "live",
     "predict",

@@ -7,19 +7,16 @@ use axum::extract::State;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::serve::Listener;
+use seats::Limited;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
-/// Further ones wait in the kernel's queue.
+/// A further one takes the place of one that was never answered, or else of the one that was idle longest.
 const CONNECTIONS: usize = 16;
 /// How long the last answers may take once the server is to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -110,7 +107,7 @@ async fn serve(
     stopped: oneshot::Receiver<()>,
 ) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    let listener = Limited { listener, room: Arc::new(Semaphore::new(CONNECTIONS)) };
+    let listener = Limited::new(listener, CONNECTIONS);
     let router = Router::new().fallback(answer).with_state(Arc::new((path, page)));
     let until = async {
         let _ = stopped.await;
@@ -137,57 +134,37 @@ async fn answer(
     ([(CONTENT_TYPE, kind)], body).into_response()
 }
 
-/// Accepts while there is room.
-struct Limited {
-    listener: TcpListener,
-    room: Arc<Semaphore>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
 
-impl Listener for Limited {
-    type Io = Guest;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Guest, SocketAddr) {
-        let room = self.room.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let (stream, from) = Listener::accept(&mut self.listener).await;
-        (Guest { stream, _room: room }, from)
+    /// The first line of the reply to a request on this connection.
+    fn asked(connection: &mut TcpStream) -> String {
+        connection.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        connection.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let (mut reply, mut piece) = (Vec::new(), [0; 4_096]);
+        while !reply.windows(4).any(|end| end == b"\r\n\r\n") {
+            match connection.read(&mut piece).unwrap_or(0) {
+                0 => break,
+                count => reply.extend_from_slice(&piece[..count]),
+            }
+        }
+        String::from_utf8_lossy(&reply).lines().next().unwrap_or("nothing").to_owned()
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection, which gives its room back when it ends.
-struct Guest {
-    stream: TcpStream,
-    _room: OwnedSemaphorePermit,
-}
-
-impl AsyncRead for Guest {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, into)
-    }
-}
-
-impl AsyncWrite for Guest {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    #[test]
+    fn connections_that_ask_for_nothing_keep_no_scraper_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Server::start(listener, "/metrics".to_owned(), Arc::default()).unwrap();
+        let connect = || TcpStream::connect(server.address()).unwrap();
+        let mut kept = connect();
+        assert_eq!(asked(&mut kept), "HTTP/1.1 200 OK");
+        let mut idle: Vec<TcpStream> = (0..3 * CONNECTIONS).map(|_| connect()).collect();
+        // Half a request is none.
+        idle.iter_mut().for_each(|connection| connection.write_all(b"GET /metr").unwrap_or_default());
+        assert_eq!(asked(&mut connect()), "HTTP/1.1 200 OK");
+        assert_eq!(asked(&mut kept), "HTTP/1.1 200 OK", "a scraper keeps its connection");
     }
 }

@@ -1,6 +1,8 @@
 //! A listener with a bound on connections: a further one takes the seat of one that was never answered, as it
 //! asked for nothing; if there is none, of the one on which nothing has happened for the longest. Sockets that
-//! are opened and left idle keep nobody out, and turn no viewer out.
+//! are opened and left idle keep nobody out, and turn nobody out who was answered.
+
+#![forbid(unsafe_code)]
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,8 +13,6 @@ use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-const CONNECTIONS: usize = 128;
-
 /// The connections that are open.
 #[derive(Clone, Default)]
 struct Seats {
@@ -21,14 +21,17 @@ struct Seats {
     moves: Arc<AtomicU64>,
 }
 
+/// See above.
 pub struct Limited {
     listener: TcpListener,
+    connections: usize,
     seats: Seats,
 }
 
 impl Limited {
-    pub fn new(listener: TcpListener) -> Self {
-        Self { listener, seats: Seats::default() }
+    /// At most `connections` at once.
+    pub fn new(listener: TcpListener, connections: usize) -> Self {
+        Self { listener, connections, seats: Seats::default() }
     }
 }
 
@@ -42,7 +45,7 @@ impl axum::serve::Listener for Limited {
         let seat = Arc::new(Seat::default());
         self.seats.moved(&seat);
         let mut seats = self.seats.taken.lock().expect("nobody panics while holding it");
-        if seats.len() >= CONNECTIONS
+        if seats.len() >= self.connections
             && let Some(idlest) = (0..seats.len()).min_by_key(|at| seats[*at].state().claim())
         {
             seats.swap_remove(idlest).take_away();
