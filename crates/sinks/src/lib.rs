@@ -41,6 +41,8 @@ mod redis_read;
 #[cfg(feature = "redis")]
 mod redis_streams;
 #[cfg(feature = "redis")]
+mod redis_wire;
+#[cfg(feature = "redis")]
 mod redis_written;
 #[cfg(feature = "prometheus")]
 mod remote_write;

@@ -2,16 +2,20 @@
 
 use crate::exporter::SinkError;
 use crate::place::Place;
-use redis::{
-    Client, ConnectionAddr, ConnectionLike, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError,
-    ServerError, TlsCertificates, Value,
-};
+use crate::redis_wire::{Exceeded, Limits, Wire, trust};
+use redis::{ErrorKind, RedisError, ServerError, Value};
+use rustls::ClientConfig;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// To be connected, greeted and let in.
+/// To be connected.
 const CONNECT: Duration = Duration::from_secs(2);
-/// For the replies to one round of commands.
-const REPLY: Duration = Duration::from_secs(4);
+/// For the replies to one round of commands. The longest that Tare asks for, a page of intervals with their
+/// histograms, has some megabytes.
+const REPLY: Limits =
+    Limits { silence: Duration::from_secs(4), whole: Duration::from_secs(30), bytes: 64 << 20 };
+/// Characters of a strange reply that are told.
+const WORDS: usize = 60;
 const PORT: u16 = 6_379;
 /// Streams came with this version.
 const OLDEST: u64 = 5;
@@ -83,43 +87,77 @@ fn digits(mut number: u64) -> ([u8; 20], usize) {
 /// One Redis; connects when it is needed, and again after a failure.
 pub struct Link {
     place: Place,
-    client: Client,
-    connection: Option<redis::Connection>,
+    host: String,
+    port: u16,
+    database: i64,
+    tls: Option<Arc<ClientConfig>>,
+    wire: Option<Wire>,
 }
 
 impl Link {
     /// Connects nowhere yet. `database` is the number in the URL's path.
     pub fn new(place: &Place, database: i64) -> Result<Self, SinkError> {
-        let client = client(place, database)?;
-        Ok(Self { place: place.clone(), client, connection: None })
+        let url = place.url();
+        let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let tls = match (place.scheme() == "rediss", place.option("ca")) {
+            (true, authority) => Some(trust(authority).map_err(|why| place.wrong(why))?),
+            (false, Some(_)) => return Err(place.wrong("ca= is for rediss:// only")),
+            (false, None) => None,
+        };
+        let (place, host, port) = (place.clone(), host.to_owned(), url.port().unwrap_or(PORT));
+        Ok(Self { place, host, port, database, tls, wire: None })
     }
 
     pub fn is_connected(&self) -> bool {
-        self.connection.is_some()
+        self.wire.is_some()
     }
 
-    /// Connects and looks whether this Redis is one that has streams.
+    /// Connects, and looks whether this is a Redis that has streams.
     pub fn connect(&mut self) -> Result<(), SinkError> {
-        let connected = self.client.get_connection_with_timeout(CONNECT).and_then(|connection| {
-            connection.set_read_timeout(Some(REPLY))?;
-            connection.set_write_timeout(Some(REPLY))?;
-            Ok(connection)
-        });
-        self.connection = Some(connected.map_err(|why| self.failed(&why))?);
-        self.check_version()
+        let wire = Wire::open(&self.host, self.port, self.tls.as_ref(), CONNECT, REPLY);
+        self.wire = Some(wire.map_err(|why| self.failed(&why.into(), None))?);
+        let is_let_in = self.log_in().and_then(|()| self.check_version());
+        is_let_in.inspect_err(|_| self.wire = None)
+    }
+
+    fn log_in(&mut self) -> Result<(), SinkError> {
+        let (user, password) = self.place.user();
+        if !password.is_empty() {
+            let (of_user, alone) = (["AUTH", user.as_str(), &password], ["AUTH", password.as_str()]);
+            let mut reply = self.try_out(if user.is_empty() { &alone[..] } else { &of_user[..] })?;
+            // Before Redis 6 there were no users.
+            if !user.is_empty() && is_about_arguments(&reply) {
+                reply = self.try_out(&alone)?;
+            }
+            match reply {
+                Value::ServerError(why) if why.code() == "LOADING" => return Err(refusal(&self.place, &why)),
+                Value::ServerError(_) => return Err(wrong_password(&self.place)),
+                Value::Okay => {}
+                other => return Err(self.strange("AUTH", &other)),
+            }
+        }
+        if self.database == 0 {
+            return Ok(());
+        }
+        match self.try_out(&["SELECT", &self.database.to_string()])? {
+            Value::Okay => Ok(()),
+            Value::ServerError(why) if why.details().is_some_and(|said| said.contains("DB index")) => {
+                Err(self
+                    .place
+                    .refused("it has no database with this number: name another (most have 0 to 15)"))
+            }
+            Value::ServerError(why) => Err(refusal(&self.place, &why)),
+            other => Err(self.strange("SELECT", &other)),
+        }
     }
 
     /// A user who may not ask for the version is let through: what does not work will say so.
     fn check_version(&mut self) -> Result<(), SinkError> {
-        let mut ask = Commands::default();
-        ask.command(&["INFO", "server"]);
-        let info = match self.send(&ask)?.pop() {
-            Some(Value::ServerError(why)) if !is_about_rights(&why) => {
-                self.connection = None;
-                return Err(refusal(&self.place, &why));
-            }
-            Some(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
-            _ => String::new(),
+        let info = match self.try_out(&["INFO", "server"])? {
+            Value::ServerError(why) if is_about_rights(&why) => String::new(),
+            Value::ServerError(why) => return Err(refusal(&self.place, &why)),
+            Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            other => return Err(self.strange("INFO", &other)),
         };
         let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("");
         let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok());
@@ -134,41 +172,65 @@ impl Link {
     /// Sends all commands at once and waits for all replies: one for each, in order; refusals are among them.
     /// After an error it is not known which of them were carried out.
     pub fn send(&mut self, commands: &Commands) -> Result<Vec<Value>, SinkError> {
-        let Some(connection) = &mut self.connection else {
+        let Some(wire) = &mut self.wire else {
             return Err(self.place.unreachable("there is no connection"));
         };
-        connection.req_packed_commands(&commands.bytes, 0, commands.count).map_err(|why| {
-            self.connection = None;
-            self.failed(&why)
+        let replies = wire.round(&commands.bytes, commands.count);
+        replies.map_err(|why| {
+            let exceeded = self.wire.take().and_then(|mut wire| wire.exceeded());
+            self.failed(&why, exceeded)
         })
     }
 
     /// Sends one command that must not be refused.
     pub fn ask(&mut self, words: &[&str]) -> Result<Value, SinkError> {
-        let mut command = Commands::default();
-        command.command(words);
-        match self.send(&command)?.pop() {
-            Some(Value::ServerError(why)) => Err(refusal(&self.place, &why)),
-            Some(value) => Ok(value),
-            None => Err(self.place.unreachable("the reply is missing")),
+        match self.try_out(words)? {
+            Value::ServerError(why) => Err(refusal(&self.place, &why)),
+            value => Ok(value),
         }
     }
 
-    fn failed(&self, why: &RedisError) -> SinkError {
-        let address = self.client.get_connection_info().addr();
+    /// Sends one command.
+    fn try_out(&mut self, words: &[&str]) -> Result<Value, SinkError> {
+        let mut command = Commands::default();
+        command.command(words);
+        self.send(&command)?.pop().ok_or_else(|| self.place.unreachable("the reply is missing"))
+    }
+
+    /// Of a reply that no Redis gives to this command.
+    pub fn strange(&self, command: &str, reply: &Value) -> SinkError {
+        let said: String = format!("{reply:?}").chars().take(WORDS).collect();
+        self.place.refused(format!(
+            "what listens on {} is not Redis, or not its streams: it replied to {command} with {said}",
+            self.address()
+        ))
+    }
+
+    fn address(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
+    fn failed(&self, why: &RedisError, exceeded: Option<Exceeded>) -> SinkError {
+        let address = self.address();
+        match exceeded {
+            Some(Exceeded::Whole) => {
+                let s = REPLY.whole.as_secs();
+                return self.place.unreachable(format!("a reply of {address} did not end within {s} s"));
+            }
+            Some(Exceeded::Bytes) => {
+                let mib = REPLY.bytes >> 20;
+                return self.place.refused(format!(
+                    "a reply of {address} is longer than {mib} MiB, so it is none to what Tare asked"
+                ));
+            }
+            None => {}
+        }
         match why.kind() {
-            ErrorKind::AuthenticationFailed => wrong_password(&self.place),
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => self.place.refused(format!(
                 "what listens on {address} does not reply as Redis does; is it another service, or does it \
                  require TLS (rediss://)?"
             )),
-            ErrorKind::Server(_) | ErrorKind::Extension => match why.code() {
-                Some("NOAUTH" | "WRONGPASS") => wrong_password(&self.place),
-                _ if why.to_string().contains("DB index is out of range") => self
-                    .place
-                    .refused("it has no database with this number: name another (most have 0 to 15)"),
-                _ => self.place.refused(format!("it refuses: {why}")),
-            },
             _ if why.is_timeout() && self.place.scheme() == "rediss" => self.place.unreachable(format!(
                 "{address} does not reply in time; does it speak TLS? If not, use redis://"
             )),
@@ -184,38 +246,10 @@ impl Link {
     }
 }
 
-fn client(place: &Place, database: i64) -> Result<Client, SinkError> {
-    let url = place.url();
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-    let port = url.port().unwrap_or(PORT);
-    let tls = place.scheme() == "rediss";
-    let address = match tls {
-        true => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
-        false => ConnectionAddr::Tcp(host, port),
-    };
-    let (user, password) = place.user();
-    let mut settings = RedisConnectionInfo::default().set_db(database).set_skip_set_lib_name();
-    if !password.is_empty() {
-        settings = settings.set_password(password);
-    }
-    if !user.is_empty() {
-        settings = settings.set_username(user);
-    }
-    let info = address
-        .into_connection_info()
-        .map_err(|why| place.wrong(why.to_string()))?
-        .set_redis_settings(settings);
-    let client = match (tls, place.option("ca")) {
-        (true, Some(file)) => Client::build_with_tls(info, authority(place, file)?),
-        (false, Some(_)) => return Err(place.wrong("ca= is for rediss:// only")),
-        (_, None) => Client::open(info),
-    };
-    client.map_err(|why| place.wrong(why.to_string()))
-}
-
-fn authority(place: &Place, file: &str) -> Result<TlsCertificates, SinkError> {
-    let root = std::fs::read(file).map_err(|why| place.wrong(format!("ca={file}: {why}")))?;
-    Ok(TlsCertificates { client_tls: None, root_cert: Some(root) })
+/// AUTH has more words than this Redis knows.
+fn is_about_arguments(reply: &Value) -> bool {
+    let Value::ServerError(why) = reply else { return false };
+    why.details().is_some_and(|details| details.contains("wrong number of arguments"))
 }
 
 fn is_about_rights(why: &ServerError) -> bool {

@@ -25,6 +25,9 @@ const PAGE: &str = "64";
 /// Runs that are named where none was.
 const NAMED: usize = 8;
 
+/// Looks of a thousand keys each.
+const SCANS: usize = 10_000;
+
 /// Values by the names of their fields.
 type Fields = BTreeMap<String, String>;
 /// A histogram and its series' key.
@@ -80,8 +83,16 @@ fn path(place: &Place) -> Result<(i64, String), SinkError> {
 }
 
 fn meta(link: &mut Link, keys: &Keys) -> Result<Fields, SinkError> {
-    let Value::Array(fields) = link.ask(&["HGETALL", &keys.meta()])? else { return Ok(Fields::new()) };
+    let fields = array(link, &["HGETALL", &keys.meta()])?;
     Ok(fields.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect())
+}
+
+/// The reply to a command that Redis answers by an array, and by nothing else.
+fn array(link: &mut Link, words: &[&str]) -> Result<Vec<Value>, SinkError> {
+    match link.ask(words)? {
+        Value::Array(items) => Ok(items),
+        other => Err(link.strange(words[0], &other)),
+    }
 }
 
 /// Names of some runs that are there, for a message.
@@ -89,10 +100,8 @@ fn known(link: &mut Link, place: &Place) -> Result<String, SinkError> {
     let every = Keys::of(place).of_run("*").meta();
     let mut runs = Vec::new();
     let mut cursor = "0".to_owned();
-    loop {
-        let Value::Array(reply) = link.ask(&["SCAN", &cursor, "MATCH", &every, "COUNT", "1000"])? else {
-            break;
-        };
+    for _ in 0..SCANS {
+        let reply = array(link, &["SCAN", &cursor, "MATCH", &every, "COUNT", "1000"])?;
         let [next, Value::Array(found)] = reply.as_slice() else { break };
         runs.extend(found.iter().map(text));
         cursor = text(next);
@@ -125,6 +134,7 @@ impl Reader<'_> {
         self.intervals()?;
         match self.link.ask(&["GET", &self.keys.result()])? {
             Value::BulkString(result) => self.write("result.json", &result),
+            other if other != Value::Nil => Err(self.link.strange("GET", &other)),
             _ => {
                 let begun =
                     serde_json::to_vec(&self.begun()).map_err(|why| self.damaged(&why.to_string()))?;
@@ -218,10 +228,8 @@ impl Reader<'_> {
 
     /// Some entries, fields by name, and the number of the last; `None` after the end.
     fn page(&mut self, from: u64) -> Result<Option<(u64, Vec<Fields>)>, SinkError> {
-        let (key, from) = (self.keys.intervals(), format!("{from}-0"));
-        let Value::Array(entries) = self.link.ask(&["XRANGE", &key, &from, "+", "COUNT", PAGE])? else {
-            return Ok(None);
-        };
+        let (key, from_id) = (self.keys.intervals(), format!("{from}-0"));
+        let entries = array(&mut self.link, &["XRANGE", &key, &from_id, "+", "COUNT", PAGE])?;
         let mut last = None;
         let mut page = Vec::with_capacity(entries.len());
         for entry in &entries {
@@ -230,7 +238,11 @@ impl Reader<'_> {
             last = text(id).split('-').next().and_then(|number| number.parse().ok());
             page.push(fields.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect());
         }
-        Ok(last.map(|last| (last, page)))
+        match last {
+            // Else the same page would come again and again.
+            Some(last) if last < from => Err(self.damaged("it stands before what was asked for")),
+            last => Ok(last.map(|last| (last, page))),
+        }
     }
 
     fn entry(&self, fields: &Fields) -> Result<(Interval, Vec<Named>), SinkError> {

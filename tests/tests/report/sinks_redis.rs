@@ -1,10 +1,11 @@
 //! `--to redis://…` with the real redis-server: down, restarted, slow, with a wrong password.
 
 use serde_json::Value;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tare_system_tests::nginx::free_port;
 use tare_system_tests::process::{Process, wait_until};
 use tare_system_tests::{Run, Tare, Target, beside_others};
@@ -244,4 +245,54 @@ fn one_that_stops_answering_holds_nothing_up_and_what_it_lost_is_counted() {
     // 3 s of load, 5 s of patience, and what calls on their way may take.
     assert!(run.took < Duration::from_secs(12), "{:?}", run.took);
     assert_eq!(run.total("offered"), 5_000, "the load was held up: {run}");
+}
+
+/// A server that is no Redis: it replies to each command, told by its text, with `head`, and then with `more`
+/// again and again.
+fn no_redis(reply: fn(&str) -> (Vec<u8>, &'static [u8])) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    std::thread::spawn(move || {
+        for guest in listener.incoming() {
+            let mut guest = guest.expect("somebody connects");
+            std::thread::spawn(move || {
+                let mut piece = [0; 4_096];
+                while let Ok(count @ 1..) = guest.read(&mut piece) {
+                    let (head, more) = reply(&String::from_utf8_lossy(&piece[..count]));
+                    let mut going = guest.write_all(&head);
+                    while going.is_ok() && !more.is_empty() {
+                        going = guest.write_all(more);
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+fn read_back(port: u16) -> Run {
+    Tare::new(&format!("report redis://127.0.0.1:{port}/run")).start().finish_unchecked()
+}
+
+#[test]
+fn a_reply_that_never_ends_is_given_up() {
+    let _beside = beside_others();
+    const NUMBERS: &[u8] = b":12345678\r\n:12345678\r\n:12345678\r\n:12345678\r\n:12345678\r\n";
+    let begun = Instant::now();
+    let run = read_back(no_redis(|_| (b"*999999999\r\n".to_vec(), NUMBERS)));
+    assert_eq!(run.code, Some(2), "{run}");
+    let said = ["is longer than 64 MiB", "did not end within 30 s"];
+    assert!(said.iter().any(|said| run.stderr.contains(said)), "{run}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    // A page that comes again for whatever is asked.
+    let run = read_back(no_redis(|command| {
+        let reply: &[u8] = match command {
+            _ if command.contains("INFO") => b"$7\r\n# Redis\r\n",
+            _ if command.contains("HGETALL") => b"*2\r\n$6\r\nschema\r\n$12\r\ntare.redis/1\r\n",
+            _ => b"*1\r\n*2\r\n$3\r\n0-0\r\n*0\r\n",
+        };
+        (reply.to_vec(), b"")
+    }));
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("it stands before what was asked for"), "{run}");
 }
