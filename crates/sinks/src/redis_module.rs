@@ -17,7 +17,7 @@
 use crate::exporter::SinkError;
 use crate::place::Place;
 use crate::redis_link::Link;
-use crate::redis_streams::text;
+use crate::redis_streams::{exists, text};
 use measure::{IntervalRow, Settings, recorders};
 use redis::Value;
 use units::{Bytes, Cause, Departure, EngineCounters, Event, Instant, Miss, Outcome, Picos, Record};
@@ -54,7 +54,7 @@ pub struct ModuleStream<'a> {
 
 impl ModuleStream<'_> {
     pub fn is_there(&self, link: &mut Link) -> Result<bool, SinkError> {
-        Ok(link.ask(&["EXISTS", &self.key])? != Value::Int(0))
+        exists(link, &self.key)
     }
 
     /// Gives `sink` every interval, from the first departure's due time on.
@@ -115,12 +115,16 @@ impl ModuleStream<'_> {
         let mut from = 1;
         loop {
             let asked = ["XRANGE", &self.key, &format!("{from}-0"), "+", "COUNT", PAGE];
-            let Value::Array(entries) = link.ask(&asked)? else { return Ok(()) };
+            let entries = match link.ask(&asked)? {
+                Value::Array(entries) => entries,
+                other => return Err(link.strange("XRANGE", &other)),
+            };
             if entries.is_empty() {
                 return Ok(());
             }
             for entry in &entries {
-                let (number, bytes) = read_entry(entry).ok_or_else(|| self.damaged())?;
+                let read = read_entry(entry).filter(|(number, _)| *number >= from);
+                let (number, bytes) = read.ok_or_else(|| self.damaged())?;
                 take(number, &mut bytes.chunks_exact(EVENT_BYTES).filter_map(Stored::read))?;
                 from = number + 1;
             }

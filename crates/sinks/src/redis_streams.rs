@@ -260,12 +260,11 @@ impl RedisStreams {
         let written = &mut self.threads[slot];
         let mut refused = Refused::default();
         for (id, reply) in (first..=last).zip(&replies) {
-            match server_error(reply) {
-                Some(why) if !(is_there(why) && written.may_be_there(id)) => {
-                    refused.count += 1;
-                    refused.why.get_or_insert_with(|| refusal(&self.place, why));
-                }
-                _ => written.arrived(id),
+            match reply {
+                Value::BulkString(_) => written.arrived(id),
+                Value::ServerError(why) if is_there(why) && written.may_be_there(id) => written.arrived(id),
+                Value::ServerError(why) => refused.add(|| refusal(&self.place, why)),
+                other => refused.add(|| self.link.strange("XADD", other)),
             }
         }
         match &refused.why {
@@ -290,6 +289,13 @@ struct InHand {
 struct Refused {
     count: u64,
     why: Option<SinkError>,
+}
+
+impl Refused {
+    fn add(&mut self, why: impl FnOnce() -> SinkError) {
+        self.count += 1;
+        self.why.get_or_insert_with(why);
+    }
 }
 
 impl Exporter for RedisStreams {
@@ -325,12 +331,15 @@ impl Exporter for RedisStreams {
         self.renew(&keys.intervals());
         self.renew(&keys.meta());
         let replies = self.link.send(&self.commands).inspect_err(|_| self.rows.unsure(id))?;
-        match replies.first().and_then(server_error) {
-            Some(why) if !(is_there(why) && self.rows.may_be_there(id)) => Err(refusal(&self.place, why)),
-            _ => {
+        match replies.first() {
+            Some(Value::ServerError(why)) if !(is_there(why) && self.rows.may_be_there(id)) => {
+                Err(refusal(&self.place, why))
+            }
+            Some(Value::BulkString(_) | Value::ServerError(_)) => {
                 self.rows.arrived(id);
                 Ok(())
             }
+            other => Err(self.link.strange("XADD", other.unwrap_or(&Value::Nil))),
         }
     }
 
@@ -405,12 +414,23 @@ fn is_there(why: &ServerError) -> bool {
     why.details().is_some_and(|details| details.contains("equal or smaller"))
 }
 
+/// Whether there is such a key.
+pub fn exists(link: &mut Link, key: &str) -> Result<bool, SinkError> {
+    match link.ask(&["EXISTS", key])? {
+        Value::Int(count) => Ok(count != 0),
+        other => Err(link.strange("EXISTS", &other)),
+    }
+}
+
 /// The number in a stream's last id; 0 if there is no such stream.
 fn last_id(link: &mut Link, key: &str) -> Result<u64, SinkError> {
-    if link.ask(&["EXISTS", key])? == Value::Int(0) {
+    if !exists(link, key)? {
         return Ok(0);
     }
-    let Value::Array(info) = link.ask(&["XINFO", "STREAM", key])? else { return Ok(0) };
+    let info = match link.ask(&["XINFO", "STREAM", key])? {
+        Value::Array(info) => info,
+        other => return Err(link.strange("XINFO", &other)),
+    };
     let named = info.chunks_exact(2).find(|pair| text(&pair[0]) == "last-generated-id");
     let id = named.map(|pair| text(&pair[1])).unwrap_or_default();
     Ok(id.split('-').next().and_then(|number| number.parse().ok()).unwrap_or(0))
