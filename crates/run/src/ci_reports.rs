@@ -11,8 +11,10 @@ use anyhow::anyhow;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use sinks::Address;
+use std::cell::OnceCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use store::RunResult;
 
@@ -39,6 +41,10 @@ enum Paper {
     InRunFolder {
         flag: &'static str,
         path: PathBuf,
+        /// Its path from there.
+        name: PathBuf,
+        /// Opened when the load begins: the run's folder, wherever that is later.
+        folder: OnceCell<File>,
     },
 }
 
@@ -89,7 +95,7 @@ impl Papers {
     ///
     /// # Errors
     /// One of them is a file that the load is made of.
-    pub fn begin(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
+    pub fn begin(&self, inputs: &[PathBuf], run_folder: Option<&Path>) -> Result<(), Failure> {
         let files = || [&self.junit, &self.markdown].into_iter().flatten().filter_map(Paper::regular);
         if let Some((flag, path, _)) =
             files().find(|(_, path, _)| inputs.iter().any(|input| is_one_file(path, input)))
@@ -102,7 +108,13 @@ impl Papers {
         files().filter(|(_, path, _)| !is_added_to(path)).try_for_each(|(flag, path, file)| {
             let why = |error| Failure::wrong(anyhow!("{flag}: cannot empty {}: {error}", path.display()));
             file.set_len(0).map_err(why)
-        })
+        })?;
+        for paper in [&self.junit, &self.markdown].into_iter().flatten() {
+            if let (Paper::InRunFolder { folder, .. }, Some(place)) = (paper, run_folder) {
+                let _ = File::open(place).map(|opened| folder.set(opened));
+            }
+        }
+        Ok(())
     }
 
     /// Whether standard output is taken, so that the summary goes elsewhere.
@@ -141,8 +153,9 @@ impl Paper {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
-        if run_folder.is_some_and(|folder| path.starts_with(folder)) {
-            return Ok(Self::InRunFolder { flag, path: path.to_owned() });
+        if let Some(name) = run_folder.and_then(|folder| path.strip_prefix(folder).ok()) {
+            let (path, name) = (path.to_owned(), name.to_owned());
+            return Ok(Self::InRunFolder { flag, path, name, folder: OnceCell::new() });
         }
         let file = file(path).map_err(|error| {
             let path = path.display();
@@ -165,7 +178,7 @@ impl Paper {
     fn path(&self) -> Option<(&'static str, &Path)> {
         match self {
             Self::Stdout => None,
-            Self::File { flag, path, .. } | Self::InRunFolder { flag, path } => Some((flag, path)),
+            Self::File { flag, path, .. } | Self::InRunFolder { flag, path, .. } => Some((flag, path)),
         }
     }
 
@@ -175,8 +188,10 @@ impl Paper {
             Self::File { flag, path, file } => {
                 (flag, path, file.map_or(Ok(()), |mut file| file.write_all(text.as_bytes())))
             }
-            Self::InRunFolder { flag, path } => {
-                let written = write_new(&path, text);
+            Self::InRunFolder { flag, path, name, folder } => {
+                let folder = folder.get().map(|folder| format!("/proc/self/fd/{}", folder.as_raw_fd()));
+                let held = folder.map(PathBuf::from).filter(|folder| folder.exists());
+                let written = write_new(&held.map_or_else(|| path.clone(), |held| held.join(name)), text);
                 (flag, path, written)
             }
         };
@@ -222,10 +237,10 @@ mod tests {
         fs::write(&old, "kept").unwrap();
         let options = Options { markdown: Some(old.clone()), ..Options::default() };
         let papers = Papers::open(&options).unwrap();
-        let refused = papers.begin(std::slice::from_ref(&old)).unwrap_err().into_error().to_string();
+        let refused = papers.begin(std::slice::from_ref(&old), None).unwrap_err().into_error().to_string();
         assert!(refused.contains("is a file that the load is made of"), "{refused}");
         assert_eq!(fs::read(&old).unwrap(), b"kept");
-        papers.begin(&[]).unwrap();
+        papers.begin(&[], None).unwrap();
         assert_eq!(fs::read(&old).unwrap(), b"");
         let pipe = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();

@@ -17,7 +17,7 @@ use os::peers::Peers;
 use plan::Limits;
 use port::interface::LinkWatch;
 use schedule::{Control, Halt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::secrets;
 use store::{Measured, RunResult, Spans};
@@ -227,7 +227,7 @@ pub trait Driven {
     fn steered(&self, origin: Instant) -> Option<String>;
 
     /// Called once the run folder is there (or is known to be none), before the start.
-    fn settle_in(&mut self, folder: Option<&str>) {
+    fn settle_in(&mut self, folder: Option<&Path>) {
         let _ = folder;
     }
 

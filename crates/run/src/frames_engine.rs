@@ -167,9 +167,9 @@ impl Driven for Frames {
 
     fn allow_steering(&self) {}
 
-    fn settle_in(&mut self, folder: Option<&str>) {
+    fn settle_in(&mut self, folder: Option<&Path>) {
         if let Some(folder) = folder {
-            match Server::start(Path::new(folder), self.control.clone(), self.clock) {
+            match Server::start(folder, self.control.clone(), self.clock) {
                 Ok(server) => self.server = Some(server),
                 Err(error) => complain(&format!("tare: tare ctl cannot reach this run: {error}")),
             }

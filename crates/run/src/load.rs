@@ -124,7 +124,7 @@ fn driven(
 ) -> Result<Finished, Failure> {
     let mut run = Prepared::open(prepare, notes, options)?;
     if let Some(papers) = papers {
-        papers.begin(&run.brief.files).inspect_err(|_| run.sink.discard())?;
+        papers.begin(&run.brief.files, run.sink.anchor().as_deref()).inspect_err(|_| run.sink.discard())?;
     }
     let watched = run.watch()?;
     Ok(run.keep(watched))

@@ -9,6 +9,7 @@ use measure::{Recorder, SinkLoss, Tapped};
 use sinks::{Address, Hub, Place, RunInfo};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::Sink;
 use store::schema::SinkStatus;
 use units::Instant;
 
@@ -44,11 +45,13 @@ pub fn spare(places: &[Place], inputs: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// `--samples`: a file in the run folder, if there is one.
-pub fn samples(folder: Option<String>) -> Option<Place> {
-    if folder.is_none() {
+pub fn samples(sink: &dyn Sink) -> Option<Place> {
+    let (Some(folder), Some(anchor)) = (sink.place(), sink.anchor()) else {
         complain("tare: --samples needs a run folder, but there is none; use --to parquet:FILE");
-    }
-    folder.map(|folder| Place::of_file("parquet", &Path::new(&folder).join("samples.parquet")))
+        return None;
+    };
+    let in_folder = |folder: &Path| folder.join("samples.parquet");
+    Some(Place::of_file("parquet", &in_folder(Path::new(&folder))).reached_by(&in_folder(&anchor)))
 }
 
 /// Opens all of them, and warns at once about those that cannot be reached.

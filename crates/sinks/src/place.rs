@@ -92,6 +92,11 @@ impl Place {
         }
     }
 
+    /// The same file, by a path that may be another; what is shown stays.
+    pub fn reached_by(self, path: &Path) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     fn file(&mut self, rest: &str) -> Result<(), String> {
         let rest = rest.strip_prefix("//").unwrap_or(rest);
         let (path, options) = match rest.rsplit_once('?') {

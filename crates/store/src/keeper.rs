@@ -1,10 +1,42 @@
 //! Files that may fail. A log that cannot be written loses rows, not the run; a document is either whole or
 //! absent.
+//!
+//! Files are made in an open folder, not under its name: whoever moves the folder moves them with it, and what
+//! then stands under the name is not touched.
 
 use crate::regular;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Device and number of a file: what it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId(u64, u64);
+
+impl FileId {
+    pub fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|about| Self(about.dev(), about.ino()))
+    }
+
+    pub fn at(path: &Path) -> io::Result<Self> {
+        std::fs::metadata(path).map(|about| Self(about.dev(), about.ino()))
+    }
+
+    /// Of what has this name in the folder.
+    pub fn named(folder: &File, name: &str) -> io::Result<Self> {
+        let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Self(found.st_dev, found.st_ino))
+    }
+}
+
+/// A file that was not there before.
+fn create_new(folder: &File, name: &str, mode: u32) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, Mode::from_raw_mode(mode))?.into())
+}
 
 /// A file that grows by whole records, one write for each. A record that fits only partly is taken back, and
 /// the next one is tried again: a disk that has room later gets the later rows.
@@ -18,8 +50,8 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn create(path: &Path) -> Self {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+    pub fn create(folder: &File, name: &str) -> Self {
+        let file = create_new(folder, name, 0o666);
         let first_failure = file.as_ref().err().map(io::Error::to_string);
         Self { file, good: 0, lost_records: 0, first_failure }
     }
@@ -35,6 +67,12 @@ impl Log {
     /// Why there is no file, if there is none.
     pub fn creation_error(&self) -> Option<io::Error> {
         self.file.as_ref().err().map(|why| io::Error::from(why.kind()))
+    }
+
+    /// Whether it still has this name in the folder.
+    pub fn is_named(&self, folder: &File, name: &str) -> bool {
+        let own = self.file.as_ref().ok().and_then(|file| FileId::of(file).ok());
+        own.is_some() && own == FileId::named(folder, name).ok()
     }
 
     pub fn append(&mut self, record: &[u8]) {
@@ -96,10 +134,10 @@ impl Reserve {
     const BYTES: usize = 512 * 1024;
 
     /// Holds what it can get: all or nothing.
-    pub fn take(folder: &Path) -> Self {
-        let path = folder.join(".reserve");
-        let held = File::create_new(&path).and_then(|mut file| {
-            fs::remove_file(&path)?;
+    pub fn take(folder: &File) -> Self {
+        let name = ".reserve";
+        let held = create_new(folder, name, 0o600).and_then(|mut file| {
+            unlinkat(folder, name, AtFlags::empty())?;
             let zeros = [0; 64 * 1024];
             (0..Self::BYTES / zeros.len()).try_for_each(|_| file.write_all(&zeros))?;
             Ok(file)
@@ -113,40 +151,60 @@ impl Reserve {
     }
 }
 
-/// Writes a whole document under its name, or nothing: a temporary file, synced, then renamed over the name.
+/// Writes a whole document under its name, or nothing: a temporary file, synced, then renamed to the name.
+/// `mine` is what was written there before, which is replaced; anything else that has the name stays.
 pub fn write_whole(
-    folder: &Path,
+    folder: &File,
     name: &str,
     private: bool,
+    mine: Option<FileId>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let temporary = folder.join(format!(".{name}.part"));
-    let done = write_to(&temporary, private, write).and_then(|()| fs::rename(&temporary, folder.join(name)));
+) -> io::Result<FileId> {
+    let mut temporary = format!(".{name}.part");
+    let create = |name: &str| create_new(folder, name, if private { 0o600 } else { 0o644 });
+    let file = create(&temporary).or_else(|_| {
+        // One that was killed may have left its own.
+        temporary = format!(".{name}.{}.part", std::process::id());
+        create(&temporary)
+    })?;
+    let done = write_to(file, write).and_then(|id| put(folder, &temporary, name, mine).map(|()| id));
     if done.is_err() {
         // The failure at hand is the one to report.
-        let _ = fs::remove_file(&temporary);
+        let _ = unlinkat(folder, &temporary, AtFlags::empty());
         return done;
     }
     // The name itself lasts only when the folder is synced.
-    File::open(folder)?.sync_all()
+    folder.sync_all()?;
+    done
 }
 
-fn write_to(
-    path: &PathBuf,
-    private: bool,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mode = if private { 0o600 } else { 0o644 };
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+fn put(folder: &File, temporary: &str, name: &str, mine: Option<FileId>) -> io::Result<()> {
+    let there = FileId::named(folder, name).ok();
+    if there.is_some() && there != mine {
+        return Err(io::Error::other("another program has put a file there, which stays as it is"));
+    }
+    if there.is_some() {
+        return Ok(renameat(folder, temporary, folder, name)?);
+    }
+    match renameat_with(folder, temporary, folder, name, RenameFlags::NOREPLACE) {
+        // Not every file system can.
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(folder, temporary, folder, name)?),
+        renamed => Ok(renamed?),
+    }
+}
+
+fn write_to(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<FileId> {
+    let id = FileId::of(&file)?;
     let mut buffered = io::BufWriter::new(file);
     write(&mut buffered)?;
-    buffered.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    buffered.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    Ok(id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, OpenOptions};
 
     #[test]
     fn a_log_on_a_full_disk_counts_what_it_lost() {
@@ -160,7 +218,10 @@ mod tests {
 
     #[test]
     fn a_log_that_cannot_be_created_counts_every_row() {
-        let mut log = Log::create(Path::new("/nonexistent/x"));
+        let folder = tempfile::tempdir().unwrap();
+        let held = File::open(folder.path()).unwrap();
+        drop(folder);
+        let mut log = Log::create(&held, "x");
         log.append(b"one\n");
         assert!(log.finish().unwrap_err().starts_with("1 row lost: No such file"));
     }
@@ -169,7 +230,7 @@ mod tests {
     fn a_log_is_held_as_long_as_its_writer_lives() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let log = Log::create(&path);
+        let log = Log::create(&File::open(folder.path()).unwrap(), "a");
         assert!(!is_held(&path));
         log.hold();
         assert!(is_held(&path) && is_held(&path));
@@ -180,13 +241,19 @@ mod tests {
     #[test]
     fn a_document_is_whole_or_absent() {
         let folder = tempfile::tempdir().unwrap();
-        let failed = write_whole(folder.path(), "a", false, |to| {
+        let held = File::open(folder.path()).unwrap();
+        let failed = write_whole(&held, "a", false, None, |to| {
             to.write_all(b"half")?;
             Err(io::Error::other("stop"))
         });
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        write_whole(folder.path(), "a", true, |to| to.write_all(b"whole")).unwrap();
-        assert_eq!(fs::read_to_string(folder.path().join("a")).unwrap(), "whole");
+        let text = |text: &'static [u8]| move |to: &mut dyn Write| to.write_all(text);
+        let mine = write_whole(&held, "a", true, None, text(b"whole")).unwrap();
+        let read = || fs::read_to_string(folder.path().join("a")).unwrap();
+        assert_eq!(read(), "whole");
+        assert!(write_whole(&held, "a", true, None, text(b"other")).is_err(), "it is not replaced unasked");
+        write_whole(&held, "a", true, Some(mine), text(b"again")).unwrap();
+        assert_eq!((read().as_str(), fs::read_dir(folder.path()).unwrap().count()), ("again", 1));
     }
 }

@@ -17,22 +17,26 @@
 //! `intervals` in `result.json` has at most [`crate::MAX_INTERVALS`] rows. A longer run has neighbours added up
 //! there (`interval_rows_merged`, counts only, no percentiles); `intervals.jsonl` has every row as it was.
 //!
+//! The folder is held open: moved during the run, it goes on filling where it is, and whatever then has its
+//! name is left alone.
+//!
 //! `plan.toml` may hold credentials, so only its owner can read it.
 
 use crate::error::StoreError;
 use crate::hlog::Hlog;
 use crate::json::write_json;
-use crate::keeper::{Log, Reserve, write_whole};
+use crate::keeper::{FileId, Log, Reserve, write_whole};
 use crate::schema::{Interval, Lost, RunResult, SCHEMA, StoreStatus};
 use crate::series::BoundedIntervals;
 use crate::sink::{Sink, take_intervals};
 use crate::wall;
 use measure::IntervalRow;
-use rustix::fs::{Access, PROC_SUPER_MAGIC, access, statfs};
+use rustix::fs::{Access, AtFlags, PROC_SUPER_MAGIC, access, statfs, unlinkat};
 use rustix::io::Errno;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -46,7 +50,10 @@ pub(crate) const ENVIRONMENT: &str = "environment.json";
 
 /// A run folder that is being written.
 pub struct RunFolder {
+    /// Where it was made.
     path: PathBuf,
+    /// It itself, wherever it is.
+    held: File,
     name: String,
     started: SystemTime,
     rows: Log,
@@ -56,6 +63,8 @@ pub struct RunFolder {
     intervals: BoundedIntervals,
     kept: Vec<&'static str>,
     lost: Vec<Lost>,
+    /// Documents that were written.
+    written: Vec<(&'static str, FileId)>,
 }
 
 impl RunFolder {
@@ -67,7 +76,8 @@ impl RunFolder {
                 let made = fs::create_dir_all(path);
                 check_empty(path)?;
                 made.map_err(|why| StoreError::Create { path: path.to_owned(), why })?;
-                let folder = Self::in_folder(path.to_owned(), name, now);
+                let failed = |why| StoreError::Create { path: path.to_owned(), why };
+                let folder = Self::in_folder(path.to_owned(), name, now).map_err(failed)?;
                 match folder.rows.creation_error() {
                     Some(why) => Err(StoreError::Create { path: path.to_owned(), why }),
                     None => Ok(folder),
@@ -87,7 +97,7 @@ impl RunFolder {
             let name = format!("{}-{engine}-{tag:04x}", wall::for_a_name(now));
             let path = base.join(&name);
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self::in_folder(path, name, now)),
+                Ok(()) => return Self::in_folder(path.clone(), name, now).map_err(|why| failed(&path, why)),
                 Err(why) if why.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(why) => return Err(failed(&path, why)),
             }
@@ -95,16 +105,18 @@ impl RunFolder {
         Err(failed(base, io::Error::from(io::ErrorKind::AlreadyExists)))
     }
 
-    fn in_folder(path: PathBuf, name: String, started: SystemTime) -> Self {
+    fn in_folder(path: PathBuf, name: String, started: SystemTime) -> io::Result<Self> {
         let path = fs::canonicalize(&path).unwrap_or(path);
+        let held = File::open(&path)?;
         let mut hlog = Hlog::new();
-        let mut histograms = Log::create(&path.join(HLOG));
+        let mut histograms = Log::create(&held, HLOG);
         histograms.append(&hlog.head(&name, started));
-        let rows = Log::create(&path.join(INTERVALS));
+        let rows = Log::create(&held, INTERVALS);
         rows.hold();
-        Self {
+        Ok(Self {
             rows,
-            reserve: Reserve::take(&path),
+            reserve: Reserve::take(&held),
+            held,
             histograms,
             hlog,
             path,
@@ -113,7 +125,8 @@ impl RunFolder {
             intervals: BoundedIntervals::default(),
             kept: Vec::new(),
             lost: Vec::new(),
-        }
+            written: Vec::new(),
+        })
     }
 
     /// The run's name: `2026-11-20T12-00-00Z-http-7f3a`.
@@ -134,9 +147,41 @@ impl RunFolder {
         }
     }
 
+    /// Writes a document that no other program has written.
+    fn write(
+        &mut self,
+        name: &'static str,
+        private: bool,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mine = self.written.iter().position(|(written, _)| *written == name);
+        let mine = mine.map(|at| self.written.swap_remove(at).1);
+        let written = write_whole(&self.held, name, private, mine, write);
+        self.written.extend(written.as_ref().ok().copied().or(mine).map(|id| (name, id)));
+        written.map(drop)
+    }
+
+    /// Whether it is the folder that has this name.
+    fn is_at(&self, path: &Path) -> bool {
+        FileId::of(&self.held).is_ok_and(|own| FileId::at(path).is_ok_and(|there| there == own))
+    }
+
+    /// Where it is by now, as far as that is known.
+    fn whereabouts(&self) -> PathBuf {
+        if self.is_at(&self.path) {
+            return self.path.clone();
+        }
+        let now = fs::read_link(self.by_descriptor()).ok().filter(|now| self.is_at(now));
+        now.unwrap_or_else(|| self.path.clone())
+    }
+
+    fn by_descriptor(&self) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.held.as_raw_fd().to_string())
+    }
+
     fn status(&self) -> StoreStatus {
         StoreStatus {
-            folder: self.path.display().to_string(),
+            folder: self.whereabouts().display().to_string(),
             kept: self.kept.iter().map(|name| (*name).to_owned()).collect(),
             lost: self.lost.clone(),
         }
@@ -144,7 +189,8 @@ impl RunFolder {
 
     /// A log is kept if all its rows are, and if it is still where it was made.
     fn finish_log(&mut self, name: &'static str, finished: Result<(), String>) {
-        let there = self.path.join(name).exists();
+        let log = if name == HLOG { &self.histograms } else { &self.rows };
+        let there = log.is_named(&self.held, name);
         let outcome = finished.and_then(|()| {
             if there { Ok(()) } else { Err("it was removed while the run wrote to it".to_owned()) }
         });
@@ -162,7 +208,7 @@ impl Sink for RunFolder {
             environment: ENVIRONMENT.to_owned(),
             ..result.clone()
         };
-        let written = write_whole(&self.path, BEGUN, false, |to| write_json(&begun, to));
+        let written = self.write(BEGUN, false, |to| write_json(&begun, to));
         if let Err(why) = written {
             self.lost.push(Lost { what: BEGUN.to_owned(), why: why.to_string() });
         }
@@ -203,7 +249,7 @@ impl Sink for RunFolder {
 
     fn attach(&mut self, name: &'static str, contents: &[u8]) {
         let private = name == PLAN;
-        let written = write_whole(&self.path, name, private, |to| to.write_all(contents));
+        let written = self.write(name, private, |to| to.write_all(contents));
         self.note(name, written.map_err(|why| why.to_string()));
     }
 
@@ -213,7 +259,7 @@ impl Sink for RunFolder {
         self.lost.retain(|lost| lost.what != RESULT);
         self.kept.push(RESULT);
         result.store = self.status();
-        let written = write_whole(&self.path, RESULT, false, |to| write_json(result, to));
+        let written = self.write(RESULT, false, |to| write_json(result, to));
         if let Err(why) = written {
             self.kept.pop();
             self.note(RESULT, Err(why.to_string()));
@@ -221,11 +267,16 @@ impl Sink for RunFolder {
             return;
         }
         // What it said is in the result now.
-        let _ = fs::remove_file(self.path.join(BEGUN));
+        let _ = unlinkat(&self.held, BEGUN, AtFlags::empty());
     }
 
     fn place(&self) -> Option<String> {
-        Some(self.path.display().to_string())
+        Some(self.whereabouts().display().to_string())
+    }
+
+    fn anchor(&self) -> Option<PathBuf> {
+        let held = self.by_descriptor();
+        Some(if self.is_at(&held) { held } else { self.path.clone() })
     }
 
     fn name(&self) -> Option<&str> {
@@ -235,9 +286,12 @@ impl Sink for RunFolder {
     /// A folder that has something else in it stays.
     fn discard(&mut self) {
         for name in [INTERVALS, HLOG, PLAN, ENVIRONMENT, BEGUN] {
-            let _ = fs::remove_file(self.path.join(name));
+            let _ = unlinkat(&self.held, name, AtFlags::empty());
         }
-        let _ = fs::remove_dir(&self.path);
+        let place = self.whereabouts();
+        if self.is_at(&place) {
+            let _ = fs::remove_dir(place);
+        }
     }
 }
 
@@ -330,6 +384,36 @@ mod tests {
         let file = base.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(RunFolder::create(Some(&file), "http", noon()).err().unwrap().is_users());
+    }
+
+    #[test]
+    fn a_folder_that_is_moved_is_filled_where_it_is_and_what_takes_its_name_is_left_alone() {
+        let base = tempfile::tempdir().unwrap();
+        let (out, moved) = (base.path().join("run"), base.path().join("moved"));
+        let mut run = RunFolder::create(Some(&out), "http", noon()).unwrap();
+        run.begin(&RunResult::default());
+        fs::rename(&out, &moved).unwrap();
+        fs::create_dir(&out).unwrap();
+        for name in [RESULT, PLAN, BEGUN, INTERVALS, "report.html"] {
+            fs::write(out.join(name), "theirs").unwrap();
+        }
+        let mut result = RunResult::default();
+        run.end_rows(&mut result);
+        run.attach("report.html", b"ours");
+        // Of others' files in the run's own folder none is overwritten either.
+        fs::write(moved.join(PLAN), "theirs").unwrap();
+        run.attach(PLAN, b"ours");
+        run.save(&mut result);
+        run.save(&mut result);
+        for name in [RESULT, PLAN, BEGUN, INTERVALS, "report.html"] {
+            assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "theirs", "{name}");
+        }
+        assert_eq!(fs::read_to_string(moved.join("report.html")).unwrap(), "ours");
+        assert_eq!(fs::read_to_string(moved.join(PLAN)).unwrap(), "theirs");
+        let lost: Vec<&str> = result.store.lost.iter().map(|lost| lost.what.as_str()).collect();
+        assert_eq!(lost, [PLAN], "{:?}", result.store);
+        assert!(moved.join(RESULT).exists() && !moved.join(BEGUN).exists());
+        assert_eq!(result.store.folder, fs::canonicalize(&moved).unwrap().display().to_string());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::error::StoreError;
 use crate::schema::{Lost, RunResult, Series, StoreStatus};
 use crate::series::BoundedIntervals;
 use measure::IntervalRow;
+use std::path::PathBuf;
 
 /// Keeps what a run produces. Called in this order: `begin` once, `attach` (plan, environment), `row` each
 /// interval, `end_rows` once, `attach` (report), `save` at least once. No call fails: what could not be kept is
@@ -27,6 +28,11 @@ pub trait Sink {
 
     /// Where people find it; `None` if it keeps nothing.
     fn place(&self) -> Option<String>;
+
+    /// A path that leads to the folder while this is kept, also if the folder is moved.
+    fn anchor(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// The run's name; `None` if nothing gave it one.
     fn name(&self) -> Option<&str> {

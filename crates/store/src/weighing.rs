@@ -9,7 +9,7 @@
 //! [`Claim`]: it has an interval, or the reason why there is none.
 
 use crate::error::StoreError;
-use crate::keeper::write_whole;
+use crate::keeper::{FileId, write_whole};
 use crate::{run_folder, wall};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -293,12 +293,17 @@ pub fn keep(
     let failed = |why| StoreError::Create { path: path.clone(), why };
     fs::create_dir_all(&path).map_err(failed)?;
     let text = serde_json::to_string_pretty(weighing).map_err(|error| failed(error.into()))?;
-    write_whole(&path, FILE, false, |to| writeln!(to, "{text}")).map_err(failed)?;
-    let page = page(weighing);
-    write_whole(&path, PAGE, false, |to| to.write_all(page.as_bytes())).map_err(failed)?;
+    let held = fs::File::open(&path).map_err(failed)?;
+    let write = |name: &str, text: &str| {
+        // What is there is an earlier weighing's ([`can_join_into`]).
+        let there = FileId::named(&held, name).ok();
+        write_whole(&held, name, false, there, |to| to.write_all(text.as_bytes())).map(drop)
+    };
+    write(FILE, &format!("{text}\n")).map_err(failed)?;
+    write(PAGE, &page(weighing)).map_err(failed)?;
     let map = map(weighing);
     if !map.is_empty() {
-        write_whole(&path, MAP, false, |to| to.write_all(map.as_bytes())).map_err(failed)?;
+        write(MAP, &map).map_err(failed)?;
     }
     Ok(path)
 }

@@ -102,3 +102,35 @@ fn a_run_that_is_killed_loses_its_last_interval_at_most() {
         }
     }
 }
+
+/// Folders are moved and replaced while a run writes: what it writes stays its own, and others' files theirs.
+#[test]
+fn a_run_folder_that_is_moved_takes_the_run_with_it() {
+    let _beside = beside_others();
+    let target = Target::start("");
+    let folder = tare_system_tests::scratch();
+    let (out, moved) = (folder.path().join("run"), folder.path().join("moved"));
+    let flags = format!("--out {0} --samples --junit {0}/ci/j.xml", out.display());
+    let load = format!("http --json --no-progress --accept-invalid --rate 100 --duration 3s {flags}");
+    let load = format!("{load} {}", target.url());
+    let running = Tare::new(&load).start();
+    wait_until("rows on disk", || rows(&out) >= 1);
+    fs::rename(&out, &moved).expect("a folder can be moved");
+    fs::create_dir(&out).expect("its name is free");
+    let names =
+        ["result.json", "report.html", "begun.json", "intervals.jsonl", "latency.hlog", "samples.parquet"];
+    for name in names {
+        fs::write(out.join(name), "theirs").expect("a file can be written");
+    }
+    let run = running.finish_unchecked();
+    assert_eq!(run.code, Some(0), "{run}");
+    for name in names {
+        assert_eq!(fs::read_to_string(out.join(name)).expect("it is there"), "theirs", "{name}");
+    }
+    assert_eq!(fs::read_dir(&out).expect("it is there").count(), names.len());
+    assert!(moved.join("samples.parquet").exists() && moved.join("ci/j.xml").exists());
+    assert_eq!(run.at("store.folder"), &moved.display().to_string().as_str(), "{run}");
+    assert_eq!(run.at("store.lost").as_array().map(Vec::len), Some(0), "{run}");
+    let kept = report("--json", &moved);
+    assert_eq!((kept.code, kept.total("done")), (Some(0), run.total("done")), "{kept}");
+}

@@ -34,6 +34,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
+    /// The folder itself, whatever its name is by now.
+    folder: File,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -61,7 +63,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("tare-ctl".to_owned())
             .spawn(move || serve(&listener, &control, clock, &is_over))?;
-        Ok(Self { path, over, thread: Some(thread) })
+        Ok(Self { path, folder: opened, over, thread: Some(thread) })
     }
 
     pub fn path(&self) -> &Path {
@@ -75,7 +77,7 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(short_path(&self.folder, SOCKET));
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Prepared<'a> {
         }
         let run_name = sink.name().map_or_else(|| store::run_name(brief.engine, started), str::to_owned);
         if options.samples {
-            places.extend(run_sinks::samples(sink.place()));
+            places.extend(run_sinks::samples(sink.as_ref()));
         }
         let about = about(&brief, &run_name, started, &environment);
         let hub = run_sinks::open(&places, about).inspect_err(|_| sink.discard())?;
@@ -76,7 +76,7 @@ impl<'a> Prepared<'a> {
         if options.progress == Shown::Line && !options.live.no_view {
             watching.open_view(&brief)?;
         }
-        engine.settle_in(sink.place().as_deref());
+        engine.settle_in(sink.anchor().as_deref());
         let inputs = Inputs::look(&brief.files);
         Ok(Self {
             options,
