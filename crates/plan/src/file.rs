@@ -269,7 +269,11 @@ fn collect_value(value: &DeValue<'_>, path: &str, found: &mut Vec<KeySpan>) {
                 collect_value(item.get_ref(), &path, found);
             }
         }
-        _ => {}
+        // Where a list is wanted, a single value is the first of it.
+        _ => {
+            let only = found.last().map(|key| (key.key.clone(), key.value.clone()));
+            found.extend(only.map(|(key, value)| KeySpan { path: format!("{path}[0]"), key, value }));
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod tests;
 
 pub use error::LimitError;
 
+use crate::error::Place;
 use units::{Bytes, Cause, CausePart, Count, Fraction, Miss, Picos, Rate};
 
 /// What a plan says of limits.
@@ -28,9 +29,36 @@ pub struct Limits {
     pub fail_if: Vec<Limit>,
     /// The run ends early, and has failed, as soon as one of these comes true.
     pub abort_if: Vec<Limit>,
+    /// Where they were typed, where that is known.
+    pub places: LimitPlaces,
+}
+
+/// Where limits were typed, in their order; for messages. All are equal: a plan is the same wherever it was
+/// typed.
+#[derive(Clone, Debug, Default)]
+pub struct LimitPlaces {
+    pub fail_if: Vec<Place>,
+    pub abort_if: Vec<Place>,
+}
+
+impl PartialEq for LimitPlaces {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Limits {
+    /// Where this limit was typed: file and line, or the flag.
+    pub fn place_of(&self, limit: &str) -> String {
+        let at = |all: &[Limit]| all.iter().position(|known| known.to_string() == limit);
+        let (index, places, flag) = match at(&self.fail_if) {
+            Some(index) => (Some(index), &self.places.fail_if, "--fail-if"),
+            None => (at(&self.abort_if), &self.places.abort_if, "--abort-if"),
+        };
+        let place = index.and_then(|index| places.get(index));
+        place.map_or_else(|| flag.to_owned(), ToString::to_string)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.fail_if.is_empty() && self.abort_if.is_empty()
     }

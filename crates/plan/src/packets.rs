@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use toml::de::DeTable;
 
 pub use fitting::Times;
-pub(crate) use fitting::limits;
+pub(crate) use fitting::{limits, places as limit_places};
 pub(crate) use when::read_bits;
 
 /// Of plans for frames: `(path in the TOML file, how a person gives it on the command line)`.

@@ -15,12 +15,8 @@ use units::{Count, Group, Outcome, OutcomeClass};
 /// The plan's limits, ready to be watched. `names` are those of the engine's groups.
 pub fn watch(limits: &Limits, names: &[String], measuring: Measuring) -> Result<Thresholds, Failure> {
     Thresholds::new(limits, names, measuring).map_err(|error| {
-        let flag = if limits.fail_if.iter().any(|limit| limit.to_string() == error.limit) {
-            "--fail-if"
-        } else {
-            "--abort-if"
-        };
-        Failure::wrong(anyhow!("{flag}: {error}"))
+        let place = limits.place_of(&error.limit);
+        Failure::wrong(anyhow!("{place}: {error}"))
     })
 }
 

@@ -15,6 +15,7 @@ mod known_truth;
 mod limits;
 mod memory;
 mod overload;
+mod plan_files;
 mod predict;
 mod recipes;
 mod stall;

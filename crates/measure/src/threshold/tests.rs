@@ -11,7 +11,7 @@ const SECOND: Picos = Picos::from_secs(1);
 
 fn limits(fail_if: &[&str], abort_if: &[&str]) -> Limits {
     let read = |all: &[&str]| all.iter().map(|text| text.parse::<Limit>().unwrap()).collect();
-    Limits { fail_if: read(fail_if), abort_if: read(abort_if) }
+    Limits { fail_if: read(fail_if), abort_if: read(abort_if), ..Limits::default() }
 }
 
 fn measuring(from_s: u64, until_s: Option<u64>) -> Measuring {

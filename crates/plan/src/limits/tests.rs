@@ -259,6 +259,18 @@ fn plans_and_flags_name_the_place() {
         "plan.toml, line 7: limits.fail_if[1]: 50 has no unit; expected a time with its unit, such as 50ms (did \
          you mean 50ms?)\n  latency.p99 > 50\n                ^^"
     );
+    // A single limit needs no brackets.
+    let only = plan("fail_if = 'latency.p99 > 50'").unwrap_err();
+    assert!(only.starts_with("plan.toml, line 5: limits.fail_if[0]: 50 has no unit"), "{only}");
+    // What is wrong with it is found later: it names its place all the same.
+    let text =
+        "url = 'http://h/'\n[limits]\nabort_if = 'done > 5'\nfail_if = [\n'failed > 1',\n'missed > 7']";
+    let mut file = PlanFile::from_toml(text, "plan.toml").unwrap();
+    file.limits.fail_if.get_or_insert_default().0.push("done < 9".into());
+    let limits = file.resolve().unwrap().limits;
+    assert_eq!(limits.place_of("missed > 7"), "plan.toml, line 6: limits.fail_if[1]");
+    assert_eq!(limits.place_of("done > 5"), "plan.toml, line 3: limits.abort_if[0]");
+    assert_eq!(limits.place_of("done < 9"), "--fail-if");
     let mut file = PlanFile { url: Some("http://h/".to_owned()), ..PlanFile::default() };
     file.limits.abort_if = Some(crate::TypedList(vec!["errors".into()]));
     let said = file.resolve().unwrap_err().to_string();

@@ -4,8 +4,9 @@
 use super::Command;
 use crate::error::PlanError;
 use crate::file::LimitsFile;
-use crate::limits::{Figure, Limit, LimitError, Limits, Requests, Time};
+use crate::limits::{Figure, Limit, LimitError, LimitPlaces, Limits, Requests, Time};
 use crate::table::Table;
+use crate::typed::TypedList;
 use units::{Cause, CausePart, Miss};
 
 /// Whether departures have due times that each frame is held against: not as fast as it goes, nor where the
@@ -26,7 +27,7 @@ pub(crate) fn limits(
     command: Command,
     times: Times,
 ) -> Result<Limits, PlanError> {
-    let list = |key: &str, list: &Option<crate::typed::TypedList>| {
+    let list = |key: &str, list: &Option<TypedList>| {
         let all = list.iter().flat_map(|list| &list.0).enumerate();
         all.map(|(index, typed)| {
             let text = typed.as_str();
@@ -52,7 +53,20 @@ pub(crate) fn limits(
     Ok(Limits {
         fail_if: list("limits.fail_if", &typed.fail_if)?,
         abort_if: list("limits.abort_if", &typed.abort_if)?,
+        places: places(table, typed),
     })
+}
+
+/// Where all of them were typed.
+pub(crate) fn places(table: &Table<'_>, typed: &LimitsFile) -> LimitPlaces {
+    let list = |key: &str, list: &Option<TypedList>| {
+        let count = list.as_ref().map_or(0, |list| list.0.len());
+        (0..count).map(|index| *table.at(&format!("{key}[{index}]"))).collect()
+    };
+    LimitPlaces {
+        fail_if: list("limits.fail_if", &typed.fail_if),
+        abort_if: list("limits.abort_if", &typed.abort_if),
+    }
 }
 
 /// Why a figure is none of this command's, and what it has.
@@ -108,7 +122,7 @@ const fn is_missed_by_frames(why: Miss) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::typed::{Typed, TypedList};
+    use crate::typed::Typed;
 
     fn judged(command: Command, times: Times, limit: &str) -> Result<Limits, String> {
         let fail_if = Some(TypedList(vec![Typed::from(limit)]));

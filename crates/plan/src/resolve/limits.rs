@@ -4,6 +4,7 @@ use super::Resolver;
 use crate::error::PlanError;
 use crate::limits::{Limit, LimitError, Limits};
 use crate::model::Stop;
+use crate::packets::limit_places;
 use crate::typed::TypedList;
 
 impl Resolver<'_> {
@@ -18,7 +19,8 @@ impl Resolver<'_> {
                 return Err(self.table.missing(&field, "a window, such as in any 10s", why));
             }
         }
-        Ok(Limits { fail_if, abort_if })
+        let places = limit_places(&self.table, section);
+        Ok(Limits { fail_if, abort_if, places })
     }
 
     fn limit_list(&self, key: &str, typed: &Option<TypedList>, stop: &Stop) -> Result<Vec<Limit>, PlanError> {
