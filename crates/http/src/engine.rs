@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use units::{Count, Instant, Picos, Rate, Record};
 
+pub use checks::check_inputs;
 use checks::{check_cpus, check_memory, open_body};
 pub use facts::Facts;
 #[cfg(test)]

@@ -39,7 +39,7 @@ mod tls_error;
 mod tunnel;
 mod worker;
 
-pub use engine::{Engine, EngineError, Facts, Running, control};
+pub use engine::{Engine, EngineError, Facts, Running, check_inputs, control};
 pub use module::Module;
 pub use notes::Notes;
 pub use session::{Account, DEVIATIONS, Figures, Place};

@@ -12,7 +12,7 @@ mod patterned;
 mod values;
 
 use plan::{LineOrder, Plan, RequestLine, RequestSource, TargetUrl};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::{Group, Instant, Miss};
 
@@ -104,6 +104,20 @@ enum LineKind {
 impl Requests {
     /// Opens files and looks at what can be looked at. `endpoints` learns the targets that are found.
     pub fn open(plan: &Plan, endpoints: &mut Endpoints) -> Result<Self, SourceError> {
+        Self::open_with(plan, endpoints, |_| true)
+    }
+
+    /// Whether [`Self::open`] would fail, as far as the beginning of a file that is not `short` tells.
+    pub fn check(plan: &Plan, short: impl Fn(&Path) -> bool) -> Result<(), SourceError> {
+        let mut endpoints = Endpoints::new(plan.connection.proxy.clone(), None);
+        Self::open_with(plan, &mut endpoints, short).map(drop)
+    }
+
+    fn open_with(
+        plan: &Plan,
+        endpoints: &mut Endpoints,
+        short: impl Fn(&Path) -> bool,
+    ) -> Result<Self, SourceError> {
         let mut names = Vec::new();
         let writer = Writer::new(plan, &mut names)?;
         let mut known = Known::default();
@@ -125,9 +139,12 @@ impl Requests {
                 (From::Plan { lines, order: *order, weights }, survey.groups())
             }
             RequestSource::File { path, order } => {
-                let mut file = LineFile::open(path, *order, plan.seed)?;
+                let is_short = short(path);
+                // Another order needs all lines.
+                let order_now = if is_short { *order } else { LineOrder::Sequential };
+                let mut file = LineFile::open(path, order_now, plan.seed)?;
                 let (kind, count) = check_file(&file, plan, |line| check(line, endpoints))?;
-                let group_of = look_over(&mut file, *order, kind)?;
+                let group_of = if is_short { look_over(&mut file, *order, kind)? } else { Groups::default() };
                 let is_long = count == CHECKED_FIRST;
                 (From::File { file: Arc::new(file), kind, is_long }, group_of)
             }

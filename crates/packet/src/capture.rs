@@ -36,7 +36,7 @@ use measure::gap_meter::{GapMeter, Requested};
 use port::pcap::bytes::Described;
 use port::pcap::{Format, Rotation, Style, Writer, numbered};
 use port::{Address, Direction, Port, PortError, PortKind, Stamp, Wish};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tally::{Here, Tally};
 use thread::{Budget, Ending, Left, Receiving};
@@ -129,6 +129,20 @@ impl Capture {
         let Some(Keeping { path, rotation, .. }) = &settings.file else { return Ok(()) };
         let first = if rotation.is_off() { path.clone() } else { numbered(path, 1) };
         Ok(Writer::check(&first)?)
+    }
+
+    /// Whether frames of a file could be read, where they come from one that can be read again.
+    ///
+    /// # Errors
+    /// What [`Self::open`] would say.
+    pub fn check_file(settings: &Settings) -> Result<(), PacketError> {
+        let innermost = settings.address.innermost();
+        let path = Path::new(innermost.place());
+        let is_once = path == Path::new("-") || std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+        match Self::is_file(&settings.address) && !is_once {
+            true => Ok(port::check(&settings.address, &wish(settings, 0)).map(drop)?),
+            false => Ok(()),
+        }
     }
 
     /// The same with ports that are open already, one for each queue.

@@ -93,6 +93,20 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Whether the files that it reads would do: for a plan that is only printed, which opens no port.
+    fn check_files(&self) -> Result<(), Failure> {
+        match self {
+            Self::Send(plan) => SendJob::check_files(plan).map_err(Failure::wrong),
+            Self::Pace(plan) => PaceJob::check_files(plan).map_err(Failure::wrong),
+            Self::Capture(plan) => Capture::check_file(&capture_settings(plan)?).map_err(Failure::wrong),
+            Self::Gaps(plan) => Capture::check_file(&gap_settings(plan)?).map_err(Failure::wrong),
+            // Its rules were read with the plan.
+            Self::Forward(_) | Self::Sweep(_) => Ok(()),
+        }
+    }
+}
+
 impl Ready {
     const fn new(plan: PacketPlan, work: Work) -> Self {
         Self { plan, work }
@@ -116,6 +130,9 @@ impl Ready {
     /// # Errors
     /// Nothing could be sent.
     pub(crate) fn carry_out(self, options: &Options) -> Result<Status, Failure> {
+        if options.print_plan {
+            self.work.check_files()?;
+        }
         match carry_out(|clock| self.work.prepare(clock), &self.plan, Vec::new(), options) {
             Err(failure) if is_unreachable(&failure) => {
                 let _ = failure.report();
@@ -273,15 +290,12 @@ pub fn forward(file: &ForwardPlanFile, options: &Options) -> Result<Status, Fail
 
 fn ready_forward(file: &ForwardPlanFile, options: &Options) -> Result<Ready, Failure> {
     let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    // Rules are read before anything is opened; a plan that is only printed needs none.
+    // Rules are read before anything is opened.
     let path = match &plan {
         ForwardPlan::Between(plan) => &plan.rules,
         ForwardPlan::Table(plan) => &plan.rules,
     };
-    let rules = match path {
-        Some(path) if !options.print_plan => Some(read_rules(path)?),
-        _ => None,
-    };
+    let rules = path.as_ref().map(|path| read_rules(path)).transpose()?;
     let heeds_signals = options.host.is_none();
     Ok(Ready::new(packets, Work::Forward(ForwardWork { plan, rules, heeds_signals }.into())))
 }

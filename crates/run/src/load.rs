@@ -57,6 +57,7 @@ impl Finished {
 /// Runs the plan, prints what is wanted, and says how the process shall end.
 pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, Failure> {
     if options.print_plan {
+        http::check_inputs(&plan).map_err(Failure::wrong)?;
         print_all(&plan.to_toml())?;
         return Ok(Status::Done);
     }

@@ -266,6 +266,38 @@ fn where_no_gap_is_measured_the_run_is_invalid_and_has_no_rate() {
     }
 }
 
+/// A plan that is printed is one that runs.
+#[test]
+fn print_plan_refuses_captures_and_lists_as_the_run_does() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file can be written");
+        path.display().to_string()
+    };
+    let (strange, list) = (file("strange.pcap", "not a capture at all"), file("list.txt", "100\nsoon\n"));
+    let none = folder.path().join("none").display().to_string();
+    for words in [
+        format!("send mem:printed --replay {strange}"),
+        format!("send mem:printed --replay {none}"),
+        format!("send mem:printed --pcap {strange}"),
+        format!("send mem:printed -D {list}"),
+        format!("send mem:printed -L {list}"),
+        format!("pace mem:a mem:b -D {list}"),
+        format!("gaps {strange}"),
+        format!("gaps mem:printed -D {list}"),
+        format!("capture pcap:{strange}"),
+        format!("forward mem:a mem:b --rules {list}"),
+        format!("forward mem:a mem:b --rules {none}"),
+    ] {
+        let said = |flags: &str| Tare::new(&format!("{words} {flags}")).start().finish_unchecked();
+        let (run, printed) = (said("--no-save --no-progress"), said("--print-plan"));
+        assert_eq!((run.code, printed.code), (Some(2), Some(2)), "{words}: {run}{printed}");
+        assert_eq!(run.stderr, printed.stderr, "{words}");
+    }
+}
+
 #[test]
 fn live_gaps_are_measured_by_kernel_stamps_against_due_times() {
     let _beside = beside_others();

@@ -1,6 +1,8 @@
 //! What this host must have for a plan, looked at before anything is sent.
 
-use plan::{Load, Plan};
+use crate::source::Requests;
+use crate::tls;
+use plan::{Body, Load, Plan, Shape};
 use std::fs::File;
 use std::path::Path;
 use units::Instant;
@@ -9,6 +11,33 @@ use super::EngineError;
 
 /// Bytes that a connection takes at least.
 const EACH_CONNECTION: usize = 1024;
+/// Of a file that is longer, a look at a plan reads the beginning.
+const SHORT: u64 = 64 << 20;
+
+/// Whether the files that a plan names would do: what [`super::Engine::prepare`] would say of them, as far as
+/// that is known without reading a long one to its end.
+///
+/// # Errors
+/// What the run would say, and not start.
+pub fn check_inputs(plan: &Plan) -> Result<(), EngineError> {
+    let is_short = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() <= SHORT);
+    Requests::check(plan, is_short)?;
+    if let Body::Streamed(path) = &plan.request.body {
+        open_body(path).map_err(|error| EngineError::Body { path: path.clone(), error })?;
+    }
+    if plan.tls.ca.is_some() || plan.tls.client.is_some() {
+        tls::configure(&plan.tls)?;
+    }
+    if let Load::Open { arrivals, .. } = &plan.load
+        && let Shape::At(path) = &arrivals.shape
+    {
+        match std::fs::metadata(path) {
+            Ok(file) if file.len() > SHORT => {}
+            _ => schedule::check_recorded(path).map(drop).map_err(EngineError::At)?,
+        }
+    }
+    Ok(())
+}
 
 /// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it
 /// back.

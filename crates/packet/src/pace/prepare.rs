@@ -39,6 +39,14 @@ impl PaceJob {
 }
 
 impl PaceJob {
+    /// Whether the files that the plan names would do.
+    ///
+    /// # Errors
+    /// What [`Self::prepare`] would say.
+    pub fn check_files(plan: &PacePlan) -> Result<(), PacketError> {
+        Asked::of(plan).map(drop)
+    }
+
     /// Whether [`Self::prepare`] would fail, as far as that can be told without opening a port.
     ///
     /// # Errors

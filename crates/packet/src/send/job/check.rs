@@ -2,12 +2,16 @@
 //! where this host would be changed or somebody asked.
 
 use super::super::offload;
+use super::super::source::{self, Recording, Room};
 use super::SendJob;
 use super::prepare::{self, Look, Times};
-use crate::PacketError;
-use plan::packets::send::SendPlan;
+use crate::{PacketError, lists};
+use plan::packets::send::{Pace, SendPlan};
 use port::{About, Address, PortKind, check};
 use std::path::Path;
+
+/// Of a file that is longer, a look at a plan reads the beginning.
+const SHORT: u64 = 64 << 20;
 
 impl SendJob {
     /// Whether [`Self::prepare`] would fail, as far as that can be told beforehand.
@@ -48,12 +52,42 @@ impl SendJob {
         let port_has_frames = makes_frames || address.innermost().kind() == PortKind::Fpga;
         prepare::scripts(plan, about, &template, port_has_frames, tape.is_some()).map(drop)
     }
+
+    /// Whether the files that the plan names would do, as far as that is known without a port, and without
+    /// reading a long one to its end.
+    ///
+    /// # Errors
+    /// What [`Self::prepare`] would say.
+    pub fn check_files(plan: &SendPlan) -> Result<(), PacketError> {
+        match prepare::recorded(plan).0 {
+            Some(file) if is_read_once(file) => {}
+            Some(file) if is_long(file) => {
+                port::pcap::Reader::open(file)?.next_ethernet()?;
+            }
+            Some(file) => {
+                let mut recording = Recording::read(file, Room::of(plan))?;
+                source::taken(plan, &mut recording)?;
+            }
+            None => {
+                source::made(plan, |_| (None, None))?;
+            }
+        }
+        match &plan.pace {
+            Pace::Gaps(file) if !is_long(file) => lists::gaps(file).map(drop),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Standard input, a pipe, a device: what a check reads is gone, and it may wait for a writer for ever.
 fn is_read_once(file: &Path) -> bool {
     let is_other = || std::fs::metadata(file).is_ok_and(|file| !file.is_file() && !file.is_dir());
     file == Path::new("-") || is_other()
+}
+
+/// To read it would take a while.
+fn is_long(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|file| file.len() > SHORT)
 }
 
 #[cfg(test)]
