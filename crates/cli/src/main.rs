@@ -132,6 +132,13 @@ fn explained(mut error: clap::Error) -> clap::Error {
         let advice = format!("write the address as part of the flag: '--live={address}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
+    if error.kind() == ErrorKind::InvalidUtf8
+        && let Some(odd) = std::env::args_os().find(|word| word.to_str().is_none())
+    {
+        let odd = odd.as_encoded_bytes().escape_ascii().to_string();
+        let advice = format!("'{odd}' is not UTF-8: rename the file or folder, or reach it by a link");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some((name, feature)) =
             OPTIONAL.iter().find(|(name, _)| words.get(1).is_some_and(|word| word == name))

@@ -130,6 +130,7 @@ impl Place {
         let unfit = |why: &dyn std::fmt::Display| {
             Failure::wrong(anyhow!("--out {}: {why}; name a new folder, or an empty one", folder.display()))
         };
+        store::check_name(&folder).map_err(Failure::wrong)?;
         std::fs::create_dir_all(&folder).map_err(|why| unfit(&why))?;
         let mut inside = std::fs::read_dir(&folder).map_err(|why| unfit(&why))?;
         if inside.next().is_some() {

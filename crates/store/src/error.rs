@@ -11,6 +11,9 @@ pub enum StoreError {
     /// The user's mistake, too.
     #[error("{} is a file; the run folder needs a folder", .0.display())]
     NotAFolder(PathBuf),
+    /// And this.
+    #[error("{}: the name is not UTF-8, so result.json and tare runs cannot have it; name another folder", .0.escape_ascii())]
+    NotUtf8(Vec<u8>),
     #[error(
         "no place for run folders: neither XDG_STATE_HOME nor HOME is an absolute path; set one, or use --out DIR"
     )]
@@ -39,7 +42,7 @@ impl StoreError {
     /// Whether what was typed is wrong, so that the run must not start. Otherwise it may go on without a
     /// folder.
     pub const fn is_users(&self) -> bool {
-        matches!(self, Self::NotEmpty(_) | Self::NotAFolder(_))
+        matches!(self, Self::NotEmpty(_) | Self::NotAFolder(_) | Self::NotUtf8(_))
     }
 }
 

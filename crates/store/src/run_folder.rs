@@ -37,6 +37,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -73,6 +74,7 @@ impl RunFolder {
         match out {
             Some(path) => {
                 let name = run_name(engine, now);
+                check_name(path)?;
                 let made = fs::create_dir_all(path);
                 check_empty(path)?;
                 made.map_err(|why| StoreError::Create { path: path.to_owned(), why })?;
@@ -90,6 +92,7 @@ impl RunFolder {
     /// Makes a new folder under `base`; its four last digits are others if the name is taken.
     fn create_under(base: &Path, engine: &str, now: SystemTime) -> Result<Self, StoreError> {
         let failed = |path: &Path, why| StoreError::Create { path: path.to_owned(), why };
+        check_name(base)?;
         fs::create_dir_all(base).map_err(|why| failed(base, why))?;
         let first = tag(now);
         for attempt in 0..=u16::MAX {
@@ -300,6 +303,7 @@ impl Sink for RunFolder {
 /// # Errors
 /// It is not empty, or no folder.
 pub fn check_folder(path: &Path) -> Result<(), StoreError> {
+    check_name(path)?;
     match path.ancestors().find(|above| above.exists()) {
         Some(above) if above != path && !above.is_dir() => Err(StoreError::NotAFolder(above.to_owned())),
         above => check_empty(path).and_then(|()| check_access(path, above)),
@@ -314,6 +318,19 @@ fn check_access(path: &Path, above: Option<&Path>) -> Result<(), StoreError> {
     // There nobody can make anything, whatever its permissions say.
     let is_proc = statfs(here).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     if is_proc { Err(create(Errno::NOENT.into())) } else { Ok(()) }
+}
+
+/// A name that text cannot have would stand as another one in results and lists.
+///
+/// # Errors
+/// The folder's path is not UTF-8.
+pub fn check_name(path: &Path) -> Result<(), StoreError> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let whole = fs::canonicalize(&whole).unwrap_or(whole);
+    match whole.to_str() {
+        Some(_) => Ok(()),
+        None => Err(StoreError::NotUtf8(whole.into_os_string().into_vec())),
+    }
 }
 
 fn check_empty(path: &Path) -> Result<(), StoreError> {
@@ -414,6 +431,18 @@ mod tests {
         assert_eq!(lost, [PLAN], "{:?}", result.store);
         assert!(moved.join(RESULT).exists() && !moved.join(BEGUN).exists());
         assert_eq!(result.store.folder, fs::canonicalize(&moved).unwrap().display().to_string());
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf_8_is_refused_before_anything_is_made() {
+        let base = tempfile::tempdir().unwrap();
+        let odd = base.path().join(OsString::from_vec(b"caf\xe9".to_vec()));
+        for out in [odd.clone(), odd.join("run")] {
+            let said = RunFolder::create(Some(&out), "http", noon()).err().unwrap();
+            assert!(said.is_users() && said.to_string().contains("caf\\xe9"), "{said}");
+            assert_eq!(check_folder(&out).unwrap_err().to_string(), said.to_string());
+        }
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 use tare_system_tests::process::text_of;
 use tare_system_tests::{Run, Tare, Target, beside_others, scratch};
@@ -133,6 +134,48 @@ fn a_file_name_that_is_not_utf_8_is_a_name_like_any_other() {
         serde_json::from_str(&text_of(&out.join("result.json"))).expect("a result is JSON");
     let command = result["command"].as_str().expect("it has the command");
     assert!(command.contains("--junit") && command.contains("caf\u{fffd}.xml"), "{command}");
+}
+
+/// Results and lists are text: a folder's name would stand there as another one.
+#[test]
+fn a_run_folder_whose_name_is_not_utf_8_is_refused() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let folder = scratch();
+    let odd = OsStr::from_bytes(b"caf\xe9");
+    let in_odd = folder.path().join(odd);
+    let said = |words: &str, more: &[&OsStr], at: &Path| {
+        let tare = Command::new(tare_system_tests::binary())
+            .args(words.split(' '))
+            .args(more)
+            .current_dir(at)
+            .env("XDG_STATE_HOME", folder.path())
+            .output()
+            .expect("tare can be run");
+        (tare.status.code(), String::from_utf8_lossy(&tare.stderr).into_owned())
+    };
+    let url = target.url();
+    for words in [LOAD, "send mem:x -n 1", "trials -n 2"] {
+        let command: &[&OsStr] = if words.starts_with("trials") {
+            &[OsStr::new("--out"), odd, OsStr::new("--"), OsStr::new("http"), OsStr::new(&url)]
+        } else if words == LOAD {
+            &[OsStr::new("--out"), odd, OsStr::new(&url)]
+        } else {
+            &[OsStr::new("--out"), odd]
+        };
+        let (code, stderr) = said(words, command, folder.path());
+        assert_eq!(code, Some(2), "{words}: {stderr}");
+        assert!(stderr.contains("caf\\xe9: the name is not UTF-8"), "{words}: {stderr}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
+    // So is one below such a folder.
+    std::fs::create_dir(&in_odd).expect("a folder");
+    let (code, stderr) = said(LOAD, &[OsStr::new("--out"), OsStr::new("run"), OsStr::new(&url)], &in_odd);
+    assert!(code == Some(2) && stderr.contains("the name is not UTF-8"), "{stderr}");
+    assert_eq!(std::fs::read_dir(&in_odd).expect("it is there").count(), 0);
+    // A flag that takes only text says which word is none.
+    let (code, stderr) = said("report", &[odd], folder.path());
+    assert!(code == Some(2) && stderr.contains("'caf\\xe9' is not UTF-8"), "{stderr}");
 }
 
 #[test]
