@@ -102,8 +102,8 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
-/// As much as this machine does now, in round numbers, with the clock that the run will see: to read it may cost
-/// more.
+/// As much as this machine does now, in round numbers, with the clock that the run will see: to read it may
+/// cost more.
 fn full_rate(options: &Options, url: &str, fake_clock: Option<&FakeClock>) -> Result<u64> {
     let (parallel, time) = (options.parallel.to_string(), format!("{}s", TRIED.as_secs()));
     let mut command = tare(&["http", "--json", "--no-save", "--no-progress", "--accept-invalid"])?;
