@@ -211,7 +211,7 @@ From RFC 9293:
 
 From others:
 
-- RFC 5681: no slow start or congestion avoidance, because the owner chooses the load.
+- RFC 5681: a session has no congestion window; its owner bounds what is in flight.
 - RFC 6298: one round-trip time per burst. The RTO is SRTT + at least 200 ms instead of at least 1 s, as in
   Linux. After a repeated SYN it is 3 s only if the path has no round-trip time.
 - RFC 5961: the oldest acceptable ACK uses MAX.SND.WND rounded up to a power of two (5 bits instead of 30).

@@ -194,10 +194,7 @@ impl Engine {
         let module = module.map(|via| Fit::of(&plan, via, &requests)).transpose()?;
         let path = match &via {
             _ if module.is_some() => PathChoice::default(),
-            Some(_) => {
-                let obstacle = path_obstacle(&plan, &requests);
-                path::choose(plan.connection.via_path, obstacle).map_err(EngineError::NotFast)?
-            }
+            Some(_) => path::choose(&plan, &requests).map_err(EngineError::NotFast)?,
             None => PathChoice::default(),
         };
         let spin = module.is_none() && decide_spin(&plan, threads);
@@ -457,13 +454,6 @@ pub(crate) fn limits(plan: &Plan, arrivals: &Arrivals) -> Result<Limits, Schedul
     let warming =
         schedule::share(arrivals, before, plan.seed, origin, Share::WHOLE)?.skip_before(Instant::FAR);
     Ok(Limits { end, requests: Some(Count::new(requests.get().saturating_add(warming))), warmup })
-}
-
-/// Why a plan cannot go by the fast path.
-fn path_obstacle(plan: &Plan, requests: &Arc<Requests>) -> Option<&'static str> {
-    let mut endpoints = Endpoints::new(None, None);
-    requests.teach(&mut endpoints, plan);
-    path::fixture(plan, &mut Chooser::new(requests, plan, 0), &mut endpoints).err()
 }
 
 /// Spinning pays in an open loop, if a CPU is left for everything else.

@@ -27,8 +27,8 @@ const ROWS: [(&str, &[&str]); 8] = [
     ("TLS", &["rustls::", "<rustls::", "aws_lc_", "<aws_lc_", "_aesni", "__aesni", "gcm_", "_vaes"]),
 ];
 
-/// Parts of Tare's own code: the first that a function's name has one of these words of. What was inlined counts
-/// for the function that it is in.
+/// Parts of Tare's own code: the first that a function's name has one of these words of. What was inlined
+/// counts for the function that it is in.
 const PARTS: [(&str, &[&str]); 6] = [
     ("checksums; first reading of what came", &["wire::checksum"]),
     ("the port: frames into and out of rings", &["rtrb::", "port::", "memmove", "memcpy"]),

@@ -2,10 +2,11 @@
 
 use plan::{Load, Plan, ViaPath};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use crate::endpoint::Endpoints;
 use crate::rules::Wanted;
-use crate::source::{Chooser, Fixed};
+use crate::source::{Chooser, Fixed, Requests};
 
 /// A lane counts its requests so far.
 const MOST_SERVED: u16 = u16::MAX - 1;
@@ -87,9 +88,12 @@ pub(crate) fn fixture(
 ///
 /// # Errors
 /// The fast one is wanted, and cannot be had for this reason.
-pub(crate) fn choose(wanted: ViaPath, obstacle: Option<&'static str>) -> Result<PathChoice, &'static str> {
+pub(crate) fn choose(plan: &Plan, requests: &Arc<Requests>) -> Result<PathChoice, &'static str> {
+    let mut endpoints = Endpoints::new(None, None);
+    requests.teach(&mut endpoints, plan);
+    let obstacle = fixture(plan, &mut Chooser::new(requests, plan, 0), &mut endpoints).err();
     let choice = |fast, reason: &str| Ok(PathChoice { fast, reason: reason.to_owned() });
-    match (wanted, obstacle) {
+    match (plan.connection.via_path, obstacle) {
         (ViaPath::General, _) => choice(false, "asked for"),
         (ViaPath::Fast, None) => choice(true, "asked for"),
         (ViaPath::Fast, Some(why)) => Err(why),

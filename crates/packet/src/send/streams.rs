@@ -121,8 +121,8 @@ pub fn late_gap(pattern: Option<&Pattern>, streams: &[StreamPattern]) -> Option<
 const SLOWEST: Picos = Picos::from_micros(5);
 
 /// What leaves later than this is late: the time until the next may leave, within which a frame takes nobody's
-/// place. Of a burst, whose frames are all due at once and cannot leave so, 5 us for each frame, if that is less
-/// than a quarter of the time until the next: what takes longer is no burst any more.
+/// place. Of a burst, whose frames are all due at once and cannot leave so, 5 us for each frame, if that is
+/// less than a quarter of the time until the next: what takes longer is no burst any more.
 pub fn turn(pattern: &Pattern) -> Option<Picos> {
     match pattern {
         Pattern::Bursts { rate, size } => {
