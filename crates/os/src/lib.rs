@@ -10,6 +10,7 @@
 //!   child       processes that do not outlive us
 //!   input       files that are named as input: no pipes that wait for a writer
 //!   output      files that are named as output: no pipes that wait for a reader
+//!   clash       whether what is read would be overwritten, or two would write one file
 //!   cgroup      the control groups that limit it
 //!   tcp_sockets which TCP sockets there are here, without those in TIME_WAIT
 //!   unix_pairs  which Unix sockets here are connected to which
@@ -20,6 +21,7 @@
 pub mod aside;
 pub mod cgroup;
 pub mod child;
+pub mod clash;
 pub mod cpus;
 pub mod input;
 pub mod limits;
