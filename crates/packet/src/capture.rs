@@ -263,7 +263,10 @@ impl Job for Capture {
             settings.file.as_ref().map_or(0, |keeping| keeping.buffer as usize / CHUNK).max(2 * count);
         let (to_disk, from_threads) = chunk::way(chunks);
         let disk = match files {
-            Some(files) => Some(Disk::start(files, from_threads, control.clone()).map_err(no_thread)?),
+            Some(mut files) => {
+                files.begin()?;
+                Some(Disk::start(files, from_threads, control.clone()).map_err(no_thread)?)
+            }
             None => None,
         };
         let origin = clock.now();

@@ -308,9 +308,10 @@ impl Port for Sink {
     }
 
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
-        if self.writer.is_none() {
+        let Some(writer) = &mut self.writer else {
             return Err(PortError::Gone { interface: self.about.name.clone() });
-        }
+        };
+        writer.begin()?;
         let now = Stamp(clock::unix_ns());
         for _ in 0..most.min(BATCH) {
             match self.write_one(now, write) {
@@ -352,7 +353,7 @@ impl Port for Sink {
 impl std::ops::Drop for Sink {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            let _ = writer.finish(&Statistics::default());
+            writer.end_if_begun(&Statistics::default());
         }
     }
 }

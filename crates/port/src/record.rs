@@ -39,12 +39,14 @@ pub(crate) fn wrap(address: &Address, wish: &Wish, inner: Box<dyn Port>) -> Resu
 
 /// A file for each queue: `out-1.pcapng`.
 fn of_queue(path: &Path, wish: &Wish) -> PathBuf {
-    if wish.queues <= 1 {
-        return path.to_owned();
-    }
+    if wish.queues <= 1 { path.to_owned() } else { numbered(path, wish.queue) }
+}
+
+/// Of one queue among several.
+pub(crate) fn numbered(path: &Path, queue: u32) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let end = path.extension().map_or_else(String::new, |end| format!(".{}", end.to_string_lossy()));
-    path.with_file_name(format!("{stem}-{}{end}", wish.queue))
+    path.with_file_name(format!("{stem}-{queue}{end}"))
 }
 
 impl Witness for Log {
@@ -57,6 +59,7 @@ impl Witness for Log {
     }
 
     fn trouble(&mut self) -> Result<(), PortError> {
+        self.writer.as_mut().map_or(Ok(()), Writer::begin)?;
         self.failed.take().map_or(Ok(()), Err)
     }
 
@@ -66,7 +69,7 @@ impl Witness for Log {
 
     fn end(&mut self, totals: Option<&Counters>) {
         let Some(writer) = self.writer.take() else { return };
-        let _ = writer.finish(&totals.map_or_else(Statistics::default, statistics));
+        writer.end_if_begun(&totals.map_or_else(Statistics::default, statistics));
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) trait Witness: Send {
     /// received as the port behind stamped it, or else when it is shown.
     fn saw(&mut self, way: Way, stamp: Stamp, length: usize, data: &[u8]);
 
-    /// What went wrong since this was last asked.
+    /// What went wrong since this was last asked: before each call of the port, also the first.
     fn trouble(&mut self) -> Result<(), PortError> {
         Ok(())
     }

@@ -33,7 +33,8 @@ struct Block {
 }
 
 impl Files {
-    /// Creates the first file.
+    /// Opens the first file, or creates it. What is in it stays until [`Self::begin`]: the command may yet be
+    /// refused.
     pub fn create(
         path: &Path,
         format: Format,
@@ -52,11 +53,36 @@ impl Files {
             earlier: VecDeque::new(),
             removed: 0,
         };
-        files.open_next().map_err(|error| PortError::File {
-            file: files.name().display().to_string(),
-            problem: format!("cannot be written: {error}"),
-        })?;
+        files.number = 1;
+        files.open_first().map_err(|error| files.unwritable(&error))?;
         Ok(files)
+    }
+
+    fn open_first(&mut self) -> io::Result<()> {
+        let file = os::output::open(&self.name(), false)?;
+        let about = file.metadata()?;
+        self.file = Some(file);
+        match about.is_file() && about.len() > 0 {
+            true => Ok(()),
+            // What cannot be written is told before anything is listened to.
+            false => self.write_head(),
+        }
+    }
+
+    /// Empties the first file, now that the capture begins.
+    pub fn begin(&mut self) -> Result<(), PortError> {
+        let name = self.name();
+        let Some(file) = self.file.as_ref().filter(|_| self.current.calls == 0) else { return Ok(()) };
+        os::output::empty(&name, file)
+            .and_then(|()| self.write_head())
+            .map_err(|error| self.unwritable(&error))
+    }
+
+    fn unwritable(&self, error: &io::Error) -> PortError {
+        PortError::File {
+            file: self.name().display().to_string(),
+            problem: format!("cannot be written: {error}"),
+        }
     }
 
     /// The file that is being written.
@@ -66,9 +92,13 @@ impl Files {
 
     fn open_next(&mut self) -> io::Result<()> {
         self.number += 1;
-        let mut file = os::output::create(self.name())?;
+        self.file = Some(os::output::create(self.name())?);
+        self.write_head()
+    }
+
+    fn write_head(&mut self) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
         file.write_all(&self.head)?;
-        self.file = Some(file);
         self.current = Written { file_bytes: self.head.len() as u64, calls: 1, ..Written::default() };
         Ok(())
     }
@@ -140,7 +170,8 @@ impl Files {
             whole += block.size;
             kept += 1;
         }
-        if let Some(file) = self.file.take() {
+        let is_own = os::output::descriptor(&self.name()).is_none();
+        if let Some(file) = self.file.take().filter(|_| is_own) {
             // If this fails too, the file ends within a frame, and readers say so.
             let _ = file.set_len(self.current.file_bytes + whole as u64);
         }

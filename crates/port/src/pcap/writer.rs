@@ -57,6 +57,8 @@ pub struct Written {
 pub struct Writer {
     path: PathBuf,
     file: Option<Box<dyn Output>>,
+    /// What was in it before is gone.
+    is_begun: bool,
     style: Style,
     snap: usize,
     buffer: Vec<u8>,
@@ -70,23 +72,48 @@ pub struct Writer {
 
 /// A file, or something else that bytes go to.
 trait Output: Write + Send {
+    /// Empties it before the first write, where that can be.
+    fn empty(&mut self, path: &Path) -> io::Result<()>;
+
     /// Cuts off what came after `length` bytes, where that can be.
-    fn cut(&mut self, length: u64);
+    fn cut(&mut self, path: &Path, length: u64);
+
+    /// Whether something lies in it.
+    fn is_full(&self) -> bool;
 }
 
 impl Output for File {
-    fn cut(&mut self, length: u64) {
-        // If this fails too, the file ends within a frame, and readers say so.
-        let _ = self.set_len(length);
+    fn empty(&mut self, path: &Path) -> io::Result<()> {
+        os::output::empty(path, self)
+    }
+
+    fn cut(&mut self, path: &Path, length: u64) {
+        if os::output::descriptor(path).is_none() {
+            // If this fails too, the file ends within a frame, and readers say so.
+            let _ = self.set_len(length);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.metadata().is_ok_and(|about| about.is_file() && about.len() > 0)
     }
 }
 
 impl Output for io::Stdout {
-    fn cut(&mut self, _length: u64) {}
+    fn empty(&mut self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self, _: &Path, _: u64) {}
+
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 impl Writer {
-    /// Creates the file, or empties it; `-` is standard output.
+    /// Opens the file, or creates it; `-` is standard output. What is in it stays until the first write: the
+    /// command may yet be refused.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -94,7 +121,7 @@ impl Writer {
         let file: Box<dyn Output> = match path.to_str() {
             Some("-") => Box::new(io::stdout()),
             _ => Box::new(
-                os::output::create(path)
+                os::output::open(path, false)
                     .map_err(|error| wrong(path, &format!("cannot be written: {error}")))?,
             ),
         };
@@ -105,7 +132,22 @@ impl Writer {
         let snap = if style.described.snap == 0 { usize::MAX } else { style.described.snap as usize };
         let (path, filled) = (path.to_owned(), head.len());
         let written = Written { file_bytes: filled as u64, ..Written::default() };
-        Ok(Self { path, file: Some(file), style, snap, buffer, start, filled, waiting: 0, written })
+        let (file, is_begun) = (Some(file), false);
+        Ok(Self { path, file, is_begun, style, snap, buffer, start, filled, waiting: 0, written })
+    }
+
+    /// Empties the file, now that the load begins.
+    ///
+    /// # Errors
+    /// If it cannot be emptied.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> Result<(), PortError> {
+        if self.is_begun {
+            return Ok(());
+        }
+        self.is_begun = true;
+        let emptied = self.file.as_mut().map_or(Ok(()), |file| file.empty(&self.path));
+        emptied.map_err(|error| wrong(&self.path, &format!("cannot be emptied: {error}")))
     }
 
     /// Whether [`Self::create`] could, without creating or emptying anything.
@@ -189,10 +231,12 @@ impl Writer {
         if full.is_empty() {
             return Ok(());
         }
+        let emptied = if self.is_begun { Ok(()) } else { file.empty(&self.path) };
+        self.is_begun = true;
         self.written.calls += 1;
-        if let Err(error) = file.write_all(full) {
+        if let Err(error) = emptied.and_then(|()| file.write_all(full)) {
             let whole = self.written.file_bytes - self.filled as u64;
-            file.cut(whole);
+            file.cut(&self.path, whole);
             self.file = None;
             self.written.frames -= self.waiting;
             self.written.file_bytes = whole;
@@ -213,6 +257,20 @@ impl Writer {
     pub fn finish(mut self, statistics: &Statistics) -> Result<Written, PortError> {
         self.end(statistics)?;
         Ok(self.written)
+    }
+
+    /// The same if anything was to be written: what no load has begun with stays as it was.
+    pub(crate) fn end_if_begun(mut self, statistics: &Statistics) {
+        if self.may_end() {
+            let _ = self.end(statistics);
+        }
+        self.file = None;
+    }
+
+    /// Whether the load has begun, or nothing would be lost.
+    fn may_end(&self) -> bool {
+        let is_full = self.file.as_ref().is_some_and(|file| file.is_full());
+        self.is_begun || self.written.frames > 0 || !is_full
     }
 
     /// Ends the file without statistics.
@@ -242,7 +300,7 @@ impl Writer {
 impl Drop for Writer {
     /// Whoever forgets to finish loses no frame.
     fn drop(&mut self) {
-        if self.file.is_some() {
+        if self.file.is_some() && self.may_end() {
             let _ = self.flush();
         }
     }
