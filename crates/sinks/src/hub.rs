@@ -178,7 +178,11 @@ impl Drop for Hub {
 /// Two sinks must not write into one file, and standard output is only one.
 fn check_together(places: &[Place]) -> Result<(), SinkError> {
     for (index, place) in places.iter().enumerate() {
-        let taken = |other: &Place| !place.path().as_os_str().is_empty() && other.path() == place.path();
+        let (path, is_stdout) = (place.path(), place.is_stdout());
+        let taken = |other: &Place| match is_stdout || path.as_os_str().is_empty() {
+            true => is_stdout && other.is_stdout(),
+            false => !other.path().as_os_str().is_empty() && os::clash::is_one_file(other.path(), path),
+        };
         if places[..index].iter().any(taken) {
             return Err(place.wrong(match place.is_stdout() {
                 true => "standard output is taken by another --to; name a file",

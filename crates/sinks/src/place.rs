@@ -154,7 +154,7 @@ impl Place {
 
     /// Whether it is `-`.
     pub fn is_stdout(&self) -> bool {
-        self.path == Path::new("-")
+        os::output::is_stdout(&self.path)
     }
 
     /// The URL of a kind with [`Address::Url`], with everything in it.
