@@ -16,13 +16,18 @@ const READINGS: usize = 2_001;
 pub(crate) struct Resolution {
     /// Greatest common divisor so far; 0 as long as there is none.
     ticks_ns: u64,
+    /// Stamps that are all the same say nothing of it.
+    varies: bool,
 }
 
 impl Resolution {
     #[inline]
     pub(crate) fn see(&mut self, stamp: Stamp) {
         if self.ticks_ns != 1 && stamp != Stamp::NONE {
-            self.ticks_ns = divisor(self.ticks_ns, stamp.0);
+            let before = self.ticks_ns;
+            self.ticks_ns = divisor(before, stamp.0);
+            // As long as it stays the first stamp itself, the others are that or multiples of it.
+            self.varies |= before != 0 && stamp.0 != before;
         }
     }
 }
@@ -69,8 +74,10 @@ pub(crate) fn reading_ns() -> f64 {
 
 /// What is known of the stamps of a capture that was measured at this place.
 pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, reading_ns: f64) -> Stamping {
-    let ticks = resolution.ticks_ns.max(1) as f64;
-    let whole = match resolution.ticks_ns {
+    let ticks_ns = if resolution.varies { resolution.ticks_ns } else { 0 };
+    let ticks = ticks_ns.max(1) as f64;
+    let whole = match ticks_ns {
+        0 if resolution.ticks_ns > 1 => "all timestamps are the same".to_owned(),
         0 | 1 => "timestamps are whole nanoseconds".to_owned(),
         ticks => format!("all timestamps are multiples of {}", units::Picos::from_nanos(ticks)),
     };
@@ -131,6 +138,12 @@ mod tests {
         let micros = stamping("a.pcap", file(1_000.0), of(&[3_000, 5_000]), 20.0);
         assert_eq!((micros.error_ns, micros.by.as_str()), (1_000.0, "unknown"));
         assert!(micros.error_from.contains("multiples of 1us"), "{}", micros.error_from);
+        // Two that are the same are multiples of anything.
+        for stamps in [&[1_700_000_000_000_000_000][..], &[1_700_000_000_000_000_000; 3]] {
+            let same = stamping("a.pcapng", file(1.0), of(stamps), 20.0);
+            assert_eq!(same.error_ns, 1.0);
+            assert!(same.error_from.starts_with("all timestamps are the same"), "{}", same.error_from);
+        }
         // 2^-10 s is no whole number of nanoseconds.
         let binary = stamping("a.pcapng", file(976_562.5), of(&[976_562, 1_953_125]), 20.0);
         assert_eq!(binary.error_ns, 976_562.5);
