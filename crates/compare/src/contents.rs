@@ -1,32 +1,46 @@
-//! Whether the files of two plans held the same. Their names stand in the plans, and say little.
+//! Whether the files of two plans held the same.
 
 use crate::trial::Trial;
 use std::path::Path;
+use store::held::{held, is_unread, name, names_a_file};
 use store::schema::InputFile;
 
 /// What the first file that was another is called, and how it differs; `None` if all were the same, as far as
-/// that is known. Plans of one load have their files in one order.
+/// that is known.
 pub(crate) fn other(first: &Trial, trial: &Trial) -> Option<String> {
-    let (one, another) = pairs(first, trial).find(|(one, another)| one.is_same(another) == Some(false))?;
-    let name = |of: &InputFile| Path::new(&of.file).file_name().map(|name| name.display().to_string());
+    let held = held(&first.inputs, &trial.inputs);
+    let (one, another) = held.pairs.into_iter().find(|(one, another)| one.is_same(another) == Some(false))?;
     let how = if one.bytes == another.bytes {
         "other content".to_owned()
     } else {
         format!("{} bytes and {}", one.bytes, another.bytes)
     };
-    let called = name(one).unwrap_or_else(|| one.file.clone());
-    Some(format!("{called} was not the same file in {} and {}: {how}", first.name, trial.name))
+    Some(format!("{} was not the same file in {} and {}: {how}", name(one), first.name, trial.name))
 }
 
-/// Whether two values of a plan name files that held the same.
-pub(crate) fn is_one_file(first: &Trial, from: &str, trial: &Trial, to: &str) -> bool {
+/// Of which files nobody knows whether they held the same.
+pub(crate) fn unknown(first: &Trial, trial: &Trial) -> Vec<String> {
+    let mut files = held(&first.inputs, &trial.inputs).unknown;
+    if is_unread(&first.plan, &first.inputs) && is_unread(&trial.plan, &trial.inputs) {
+        files.push("the plan's files".to_owned());
+    }
+    files.iter().map(|file| store::unknown(file, &first.name, &trial.name)).collect()
+}
+
+/// Whether two values of a key of a plan name files that held the same.
+pub(crate) fn is_one_file(key: &str, first: &Trial, from: &str, trial: &Trial, to: &str) -> bool {
     let names = |input: &InputFile, value: &str| {
-        Path::new(&input.file).ends_with(value.trim_matches('"').trim_start_matches("pcap:"))
+        let value = value.trim_matches('"');
+        // Of a port, the place: what follows the options.
+        let value =
+            value.rsplit_once("pcap").and_then(|(_, rest)| rest.split_once(':')).map_or(value, |it| it.1);
+        Path::new(&input.file).ends_with(value)
     };
-    pairs(first, trial)
-        .any(|(one, another)| names(one, from) && names(another, to) && one.is_same(another) == Some(true))
-}
-
-fn pairs<'a>(first: &'a Trial, trial: &'a Trial) -> impl Iterator<Item = (&'a InputFile, &'a InputFile)> {
-    first.inputs.iter().zip(&trial.inputs)
+    let are_files = [from, to].iter().all(|value| names_a_file(key, value));
+    let held = held(&first.inputs, &trial.inputs);
+    let mut pairs = held.pairs.into_iter();
+    are_files
+        && pairs.any(|(one, another)| {
+            names(one, from) && names(another, to) && one.is_same(another) == Some(true)
+        })
 }

@@ -81,6 +81,9 @@ fn plans<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doubts: &mu
         if let Some(other) = contents::other(first, trial) {
             doubts.refusals.push(other);
         }
+        if !std::ptr::eq(first, trial) {
+            doubts.warnings.extend(contents::unknown(first, trial));
+        }
         if trial.plan_hash == first.plan_hash && !trial.plan_hash.is_empty() {
             continue;
         }
@@ -135,7 +138,7 @@ impl Difference {
     /// Whether it is a file's place, where it held the same.
     fn is_one_file(&self, first: &Trial, trial: &Trial) -> bool {
         let both = self.from.as_deref().zip(self.to.as_deref());
-        both.is_some_and(|(from, to)| contents::is_one_file(first, from, trial, to))
+        both.is_some_and(|(from, to)| contents::is_one_file(&self.key, first, from, trial, to))
     }
 
     /// Whether its value may be somebody's password.
@@ -403,8 +406,19 @@ mod tests {
         assert_eq!(other, ["u.txt was not the same file in a and b: other content"]);
         let other = of(a.clone(), run("b", "/1/u.txt", 8, None)).refusals;
         assert_eq!(other, ["u.txt was not the same file in a and b: 9 bytes and 8"]);
-        // Nobody knows.
-        assert_eq!(of(a, run("b", "/1/u.txt", 9, None)), Doubts::default());
+        let unknown = of(a.clone(), run("b", "/1/u.txt", 9, None));
+        assert_eq!(unknown.warnings, ["it is unknown whether u.txt held the same in a and b"]);
+        let older = Trial { inputs: Vec::new(), ..run("b", "/1/u.txt", 9, None) };
+        assert_eq!(of(a, older.clone()).warnings.len(), 1);
+        let before = Trial { name: "c".to_owned(), folder: "c".into(), ..older.clone() };
+        assert!(of(older, before).warnings[0].contains("the plan's files held the same"));
+        // A text that is a file's name is a text.
+        let body = |name: &str, place: &str, body: &str| Trial {
+            plan: format!("file = \"{place}\"\nbody = \"{body}\"\n"),
+            ..run(name, place, 9, Some("12"))
+        };
+        let refused = of(body("a", "/d1/u", "u"), body("b", "/d2/v", "v")).refusals;
+        assert_eq!(refused, ["the plans of a and b differ: body"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod error;
 mod figures;
 mod from_measure;
 pub mod gap_bench;
+pub mod held;
 mod hlog;
 mod hlog_read;
 mod hlog_write;
@@ -50,7 +51,7 @@ pub use from_measure::{Measured, Spans};
 pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
 pub use hlog_write::HlogWriter;
 pub use json::write_json;
-pub use may_merge::{MergeError, may_merge};
+pub use may_merge::{MergeError, may_merge, unknown};
 /// Figures that only frames have, as they are kept.
 pub use measure::packets;
 pub use merge_runs::{merge_runs, merged_timeline};

@@ -1,6 +1,7 @@
 //! Which runs may be added up: trials of one plan, each once.
 
-use crate::{RunResult, StoredRun};
+use crate::StoredRun;
+use crate::held::{held, is_unread};
 
 /// Why they may not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,11 +16,11 @@ pub enum MergeError {
     Files(String, String),
 }
 
-/// Whether these runs add up to anything.
+/// Whether these runs add up to anything. Returns sentences on what is not known.
 ///
 /// # Errors
 /// One of them is there twice, or they are of different plans.
-pub fn may_merge(runs: &[StoredRun]) -> Result<(), MergeError> {
+pub fn may_merge(runs: &[StoredRun]) -> Result<Vec<String>, MergeError> {
     each_once(runs)?;
     same_plan(runs)
 }
@@ -41,24 +42,46 @@ fn each_once(runs: &[StoredRun]) -> Result<(), MergeError> {
 }
 
 /// Only trials of one plan add up to anything.
-fn same_plan(runs: &[StoredRun]) -> Result<(), MergeError> {
-    let mut results = runs.iter().map(|run| &run.result);
-    let Some(first) = results.next() else { return Ok(()) };
-    let has_others = |run: &RunResult| {
-        run.inputs.iter().zip(&first.inputs).any(|(input, firsts)| input.is_same(firsts) == Some(false))
-    };
-    match results.find(|other| other.plan_hash != first.plan_hash || has_others(other)) {
-        None => Ok(()),
-        Some(other) if other.plan_hash == first.plan_hash => {
-            Err(MergeError::Files(first.run.clone(), other.run.clone()))
+fn same_plan(runs: &[StoredRun]) -> Result<Vec<String>, MergeError> {
+    let mut doubts = Vec::new();
+    let Some((first, others)) = runs.split_first() else { return Ok(doubts) };
+    for other in others {
+        let names = || (first.result.run.clone(), other.result.run.clone());
+        let (one, two) = names();
+        if !is_one_plan(first, other) {
+            return Err(MergeError::Plans(one, two));
         }
-        Some(other) => Err(MergeError::Plans(first.run.clone(), other.run.clone())),
+        let held = held(&first.result.inputs, &other.result.inputs);
+        if held.pairs.iter().any(|(input, other)| input.is_same(other) == Some(false)) {
+            return Err(MergeError::Files(one, two));
+        }
+        doubts.extend(held.unknown.iter().map(|file| unknown(file, &one, &two)));
+        if is_unread(&first.plan, &first.result.inputs) && is_unread(&other.plan, &other.result.inputs) {
+            doubts.push(unknown("the plan's files", &one, &two));
+        }
     }
+    Ok(doubts)
+}
+
+/// By their hashes; or a plan was run again from its run folder, where it names its files by absolute paths.
+fn is_one_plan(one: &StoredRun, other: &StoredRun) -> bool {
+    let load = |run: &StoredRun| {
+        let lines = run.plan.lines().take_while(|line| *line != "[limits]");
+        lines.filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    one.result.plan_hash == other.result.plan_hash || (!one.plan.is_empty() && load(one) == load(other))
+}
+
+/// That nobody knows whether a file of two runs held the same.
+pub fn unknown(file: &str, one: &str, other: &str) -> String {
+    format!("it is unknown whether {file} held the same in {one} and {other}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunResult;
+    use crate::schema::InputFile;
     use std::path::PathBuf;
 
     fn kept(folder: &str, run: &str, started_at: &str) -> StoredRun {
@@ -77,5 +100,26 @@ mod tests {
         // Of what was killed early not even the time is known; other folders are other runs then.
         assert!(!is_refused(kept("/a/out", "out", ""), kept("/b/out", "out", "")));
         assert!(is_refused(kept("/a/out", "out", ""), kept("/a/out", "out", "")));
+    }
+
+    #[test]
+    fn a_plan_that_was_run_again_from_its_folder_is_the_same() {
+        let run = |name: &str, hash: &str, plan: &str, sha256: Option<&str>| {
+            let mut run = kept(&format!("/{name}"), name, name);
+            run.result.plan_hash = hash.to_owned();
+            run.plan = plan.to_owned();
+            let sha256 = sha256.map(str::to_owned);
+            run.result.inputs = vec![InputFile { file: "/u".to_owned(), bytes: 3, sha256 }];
+            run
+        };
+        let first = || run("a", "1", "file = \"/u\"\n\n[limits]\nfail_if = []\n", Some("x"));
+        let again = run("b", "2", "file = \"/u\"\n", Some("x"));
+        assert_eq!(may_merge(&[first(), again]), Ok(Vec::new()));
+        let other = run("b", "2", "file = \"/v\"\n", Some("x"));
+        assert!(matches!(may_merge(&[first(), other]), Err(MergeError::Plans(..))));
+        let changed = run("b", "1", "", Some("y"));
+        assert!(matches!(may_merge(&[first(), changed]), Err(MergeError::Files(..))));
+        let doubts = may_merge(&[first(), run("b", "1", "", None)]).unwrap();
+        assert_eq!(doubts, ["it is unknown whether u held the same in a and b"]);
     }
 }

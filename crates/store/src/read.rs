@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::keeper::is_held;
 use crate::rebuild;
 use crate::regular;
-use crate::run_folder::{ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT};
+use crate::run_folder::{BEGUN, ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT};
 use crate::schema::{Interval, RunResult, SCHEMA};
 use crate::stored_timeline::stored_timeline;
 use crate::timeline::Timeline;
@@ -23,6 +23,15 @@ pub struct StoredRun {
     pub plan: String,
     /// Text of `environment.json`; empty if there is none.
     pub environment: String,
+}
+
+impl StoredRun {
+    /// Files that it is read from; not all have to be there.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let folder = if self.folder.is_dir() { self.folder.as_path() } else { Path::new("") };
+        let names = [BEGUN, RESULT, PLAN, ENVIRONMENT, INTERVALS, HLOG, "tags.json"];
+        names.iter().map(|name| folder.join(name)).collect()
+    }
 }
 
 /// Reads a run folder, or the `result.json` in one. A run that was killed, or whose result is damaged, is

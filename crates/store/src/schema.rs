@@ -167,7 +167,7 @@ pub struct InputFile {
     /// Its absolute path.
     pub file: String,
     pub bytes: u64,
-    /// Of all of it, in hexadecimal; absent if it changed during the run, or has more than 1 GiB.
+    /// Of all of it, in hexadecimal; absent if it changed during the run, has more than 1 GiB, or is a pipe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
@@ -175,10 +175,15 @@ pub struct InputFile {
 impl InputFile {
     /// Whether both held the same, as far as that is known.
     pub fn is_same(&self, other: &Self) -> Option<bool> {
-        if self.bytes != other.bytes {
+        if self.has_size() && other.has_size() && self.bytes != other.bytes {
             return Some(false);
         }
         Some(self.sha256.as_ref()? == other.sha256.as_ref()?)
+    }
+
+    /// A pipe has none.
+    fn has_size(&self) -> bool {
+        self.bytes > 0 || self.sha256.is_some()
     }
 }
 
