@@ -3,6 +3,7 @@
 use http::Account;
 use http::DEVIATIONS;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use store::RunResult;
 use store::schema::{Deviation, Tcp, Via};
 
@@ -105,7 +106,17 @@ fn notes(account: &Account) -> Vec<String> {
             report::counted(station.conflicts, "frame")
         ));
     }
+    notes.extend(silent(&account.silent));
     notes
+}
+
+/// Why nothing was sent to those who do not say where they are; two of them, however many there are.
+fn silent(all: &[(IpAddr, bool)]) -> impl Iterator<Item = String> {
+    all.iter().take(2).map(|(at, is_gateway)| {
+        let what = if *is_gateway { ", the gateway (gw=)," } else { "" };
+        let how = if at.is_ipv4() { "ARP" } else { "neighbour discovery" };
+        format!("{at}{what} did not answer {how}, so nothing was sent there: is the address right, and its host up?")
+    })
 }
 
 #[cfg(test)]
@@ -124,7 +135,7 @@ mod tests {
             shared: None,
         };
         let (figures, station, port) = Default::default();
-        Account { place, figures, station, port }
+        Account { place, figures, station, silent: Vec::new(), port }
     }
 
     #[test]
@@ -144,6 +155,7 @@ mod tests {
         account.figures.retransmitted = 12;
         account.station.merged = 2;
         account.place.host_forwards = true;
+        account.silent = vec![("198.18.0.99".parse().unwrap(), true), ("fd00::7".parse().unwrap(), false)];
         (account.port.faults.delayed, account.port.faults.corrupted) = (20, 1);
         let mut result = RunResult::default();
         tell(&account, Some(&("fast", "asked for".to_owned())), &mut result);
@@ -154,6 +166,11 @@ mod tests {
         let told = (via.mac.as_str(), via.path.as_str(), via.path_reason.as_str());
         assert_eq!(told, ("02:74:c6:12:00:0a", "fast", "asked for"));
         assert!(result.notes.iter().any(|note| note.contains("ip_forward")), "{:?}", result.notes);
+        for silent in
+            ["198.18.0.99, the gateway (gw=), did not answer ARP", "fd00::7 did not answer neighbour"]
+        {
+            assert!(result.notes.iter().any(|note| note.starts_with(silent)), "{:?}", result.notes);
+        }
         assert!(result.notes.iter().any(|note| note.starts_with("2 received frames")), "{:?}", result.notes);
         let faults = "of this run's frames, fault: delayed 20, damaged 1, as it was asked to";
         assert!(result.notes.iter().any(|note| note.starts_with(faults)), "{:?}", result.notes);

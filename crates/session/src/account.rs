@@ -28,6 +28,8 @@ pub struct Account {
     pub place: Place,
     pub figures: Figures,
     pub station: station::Counters,
+    /// Neighbours that do not answer, and whether each is a gateway.
+    pub silent: Vec<(IpAddr, bool)>,
     pub port: port::Counters,
 }
 
@@ -96,7 +98,7 @@ mod tests {
         // What was cut off arrived and is lost; what is broken came so.
         let mut station = station::Counters::default();
         [Bad::CutOff, Bad::CutOff, Bad::TcpChecksum].into_iter().for_each(|why| station.count_bad(why));
-        let account = Account { place, figures, station, port };
+        let account = Account { place, figures, station, silent: Vec::new(), port };
         assert_eq!((account.lost_after_arrival(), account.unsent()), (5, 18));
     }
 

@@ -312,6 +312,7 @@ impl Sessions {
             place: self.place.clone(),
             figures: self.core.figures,
             station: self.core.station.counters().clone(),
+            silent: self.core.station.silent(),
             // A port that is gone has nothing more to tell.
             port: self.port.counters().cloned().unwrap_or_default(),
         }

@@ -157,6 +157,14 @@ impl Neighbours {
         self.next = self.next.min(now + FRESH);
     }
 
+    /// Who was asked for, and has not answered since.
+    pub fn silent(&self) -> Vec<IpAddr> {
+        let asked = self.entries.iter().filter(|(_, entry)| entry.is_wanted && entry.mac.is_none());
+        let mut silent: Vec<IpAddr> = asked.map(|(at, _)| *at).collect();
+        silent.sort_unstable();
+        silent
+    }
+
     /// Asks what is due, and says when the next will be.
     pub fn tick(&mut self, now: Instant, ask: Ask<'_>, counters: &mut Counters) -> Instant {
         if now < self.next {

@@ -135,6 +135,12 @@ impl Station {
         }
     }
 
+    /// Neighbours that frames should have gone to and that do not answer, and whether each is a gateway.
+    pub fn silent(&self) -> Vec<(IpAddr, bool)> {
+        let is_gateway = |at: IpAddr| self.gateways.contains(&Some(at));
+        self.neighbours.silent().into_iter().map(|at| (at, is_gateway(at))).collect()
+    }
+
     /// Whether somebody at this address would be a neighbour that we talk to directly.
     pub(crate) fn is_neighbour(&self, address: IpAddr) -> bool {
         self.next_hop(address) == Ok(address)

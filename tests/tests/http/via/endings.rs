@@ -40,6 +40,14 @@ fn who_cannot_be_reached_is_told_by_its_cause() {
     for run in [nobody.finish(), silent.finish()] {
         assert_eq!((run.code, run.outcome("connect.unreachable")), (Some(5), 20), "{run}");
     }
+    // Who has less patience than ARP is told the same, and who it was that did not answer.
+    for path in ["general", "fast"] {
+        let hasty = format!("--via-path {path} --parallel 4 --requests 4 --timeout 1s http://198.19.0.1/");
+        let own = "--via packet:gen0,ip=198.18.0.20/24,gw=198.18.0.77";
+        let run = ground.by_kernel(&format!("{own} {hasty}")).run();
+        assert_eq!((run.code, run.outcome("connect.timeout")), (Some(5), 4), "{run}");
+        assert!(run.remarks().contains("198.18.0.77, the gateway (gw=), did not answer ARP"), "{run}");
+    }
     only_the_target(capture);
 }
 
