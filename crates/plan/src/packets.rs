@@ -31,6 +31,7 @@ use toml::de::DeTable;
 
 pub use fitting::Times;
 pub(crate) use fitting::{limits, places as limit_places};
+pub use paths::PlannedPort;
 pub(crate) use when::read_bits;
 
 /// Of plans for frames: `(path in the TOML file, how a person gives it on the command line)`.
@@ -99,15 +100,31 @@ impl PacketPlan {
         format!("{}{}", self.text, crate::canonical::limits(&self.limits))
     }
 
-    /// The same with absolute paths, so that it can be run from another folder. The hash stays that of what was
-    /// typed.
-    pub fn to_toml_from_anywhere(&self) -> String {
-        paths::absolute(&self.to_toml())
+    /// The same with absolute paths, so that it can be run from another folder; `port` says what the address of
+    /// a port is from there, if it is another. The hash stays that of what was typed.
+    pub fn to_toml_from_anywhere(&self, port: impl Fn(&str) -> Option<String>) -> String {
+        paths::absolute(&self.to_toml(), port)
     }
 
-    /// Files with frames, gaps, lengths or rules. Relative paths are seen from the working directory.
+    /// Files with frames, gaps, lengths or rules; not those that ports are. Relative paths are seen from the
+    /// working directory.
     pub fn files(&self) -> Vec<PathBuf> {
         paths::read(&self.text)
+    }
+
+    /// All ports.
+    pub fn ports(&self) -> Vec<PlannedPort> {
+        paths::ports(&self.text)
+    }
+
+    /// The file that frames are kept in, and whether it is one of several, with numbers.
+    pub fn kept(&self) -> Option<(PathBuf, bool)> {
+        paths::kept(&self.text)
+    }
+
+    /// Queues of each port.
+    pub fn queues(&self) -> u32 {
+        paths::queues(&self.text)
     }
 
     /// Of the load alone: runs of the same load compare, whatever they are judged by.

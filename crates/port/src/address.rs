@@ -12,6 +12,7 @@
 
 use crate::{PortError, PortKind};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A port's address, with kinds and names of options that exist. Values are checked by [`Address::check`] and
@@ -75,6 +76,50 @@ impl Address {
     pub fn interface(&self) -> Option<&str> {
         let port = self.innermost();
         port.kind.has_interface().then(|| port.place())
+    }
+
+    /// The file of a capture that it is, behind all wrappers; `-` is a stream.
+    pub fn file(&self) -> Option<&Path> {
+        let port = self.innermost();
+        (port.kind == PortKind::Pcap).then(|| Path::new(port.place()))
+    }
+
+    /// Files that its wrappers write, with so many queues.
+    pub fn beside(&self, queues: u32) -> Vec<PathBuf> {
+        let mut files = self.inner().map_or_else(Vec::new, |inner| inner.beside(queues));
+        match (self.kind, self.kind.wraps().then(|| self.named_file()).flatten()) {
+            (PortKind::Record, Some(file)) if queues > 1 => {
+                files.extend((0..queues).map(|queue| crate::record::numbered(Path::new(file), queue)));
+            }
+            (_, file) => files.extend(file.map(PathBuf::from)),
+        }
+        files
+    }
+
+    fn named_file(&self) -> Option<&str> {
+        self.options.iter().find(|(name, _)| name == "file").map(|(_, value)| value.as_str())
+    }
+
+    /// The same from any folder: its files have absolute paths.
+    #[must_use]
+    pub fn from_anywhere(mut self) -> Self {
+        let absolute = |path: &str| {
+            let path = std::path::absolute(path).ok().filter(|_| path != "-")?;
+            path.to_str().map(str::to_owned)
+        };
+        if self.kind.wraps() {
+            for (_, value) in self.options.iter_mut().filter(|(name, _)| name == "file") {
+                *value = absolute(value).unwrap_or_else(|| std::mem::take(value));
+            }
+        }
+        self.rest = match self.rest {
+            Rest::Port(inner) => Rest::Port(Box::new(inner.from_anywhere())),
+            Rest::Place(place) if self.kind == PortKind::Pcap => {
+                Rest::Place(absolute(&place).unwrap_or(place))
+            }
+            place @ Rest::Place(_) => place,
+        };
+        self
     }
 
     /// The value of an option.
@@ -333,6 +378,22 @@ mod tests {
         let address = read(r"record,file=a\:b\,c.pcapng:mem:a");
         assert_eq!(address.option("file"), Some("a:b,c.pcapng"));
         assert_eq!(read(&address.to_string()), address);
+    }
+
+    #[test]
+    fn files_are_found_behind_wrappers_and_options() {
+        let address = read(r"record,file=a\:b.pcapng:fault,drop=1%:pcap,interface=0:dir/in");
+        assert_eq!(address.file(), Some(Path::new("dir/in")));
+        assert_eq!(address.beside(1), [PathBuf::from("a:b.pcapng")]);
+        assert_eq!(address.beside(2), ["a:b-0.pcapng", "a:b-1.pcapng"].map(PathBuf::from));
+        assert_eq!(read("trace,file=t:veth0").beside(2), [PathBuf::from("t")]);
+        assert_eq!((read("veth0").file(), read("in.pcap").file()), (None, Some(Path::new("in.pcap"))));
+        let there = address.from_anywhere();
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(there.file(), Some(here.join("dir/in").as_path()));
+        assert_eq!(there.beside(1), [here.join("a:b.pcapng")]);
+        assert_eq!(read(&there.to_string()), there);
+        assert_eq!(read("pcap:-").from_anywhere(), read("pcap:-"));
     }
 
     #[test]

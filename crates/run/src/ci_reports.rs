@@ -2,15 +2,14 @@
 //! file that cannot be written costs no run, and a file of an earlier run is not taken for this one's. Files in
 //! the run folder are made at the end, because that folder must be empty when the run begins.
 
-use crate::inputs::is_one_file;
 use crate::options::{Options, Output};
+use crate::run_files::RunFiles;
 use crate::run_sinks;
 use crate::status::{Failure, complain, said_once};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
-use sinks::Address;
 use std::cell::OnceCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -49,20 +48,25 @@ enum Paper {
 }
 
 impl Papers {
-    /// Opens the files. Nothing is sent if one cannot be.
-    pub fn open(options: &Options) -> Result<Self, Failure> {
-        Self::with(options, create)
+    /// Opens the files. Nothing is sent if one cannot be, or is one of those that the run reads and writes.
+    pub fn open(options: &Options, files: &RunFiles) -> Result<Self, Failure> {
+        Self::with(options, files, create)
     }
 
     /// Whether [`Self::open`] could, without creating or emptying a file.
     ///
     /// # Errors
     /// What it would say.
-    pub fn check(options: &Options) -> Result<(), Failure> {
-        Self::with(options, look).map(drop)
+    pub fn check(options: &Options, files: &RunFiles) -> Result<(), Failure> {
+        Self::with(options, files, look).map(drop)
     }
 
-    fn with(options: &Options, file: fn(&Path) -> io::Result<Option<File>>) -> Result<Self, Failure> {
+    fn with(
+        options: &Options,
+        files: &RunFiles,
+        file: fn(&Path) -> io::Result<Option<File>>,
+    ) -> Result<Self, Failure> {
+        files.guard(options)?;
         let folder = options.out.as_deref().filter(|_| options.save);
         let open = |flag, path: &Option<PathBuf>| {
             path.as_deref().map(|path| Paper::open(flag, path, folder, file)).transpose()
@@ -71,15 +75,6 @@ impl Papers {
             junit: open("--junit", &options.junit)?,
             markdown: open("--markdown", &options.markdown)?,
         };
-        let places = run_sinks::places(options)?;
-        let sinks = places.iter().filter(|place| place.kind().address == Address::File);
-        let mut named: Vec<(&str, &Path)> = sinks.map(|place| (place.shown(), place.path())).collect();
-        for (flag, path) in [&papers.junit, &papers.markdown].into_iter().flatten().filter_map(Paper::path) {
-            if let Some((other, _)) = named.iter().find(|(_, other)| is_one_file(path, other)) {
-                return Err(twice(other, flag, path));
-            }
-            named.push((flag, path));
-        }
         let printed =
             [&papers.junit, &papers.markdown].into_iter().flatten().filter(|paper| paper.is_stdout());
         let json = options.output == Output::Json;
@@ -94,20 +89,12 @@ impl Papers {
     /// Empties the files, now that the load begins: who takes them for this run's later finds nothing older.
     ///
     /// # Errors
-    /// One of them is a file that the load is made of.
-    pub fn begin(&self, inputs: &[PathBuf], run_folder: Option<&Path>) -> Result<(), Failure> {
-        let files = || [&self.junit, &self.markdown].into_iter().flatten().filter_map(Paper::regular);
-        if let Some((flag, path, _)) =
-            files().find(|(_, path, _)| inputs.iter().any(|input| is_one_file(path, input)))
-        {
-            let path = path.display();
-            return Err(Failure::wrong(anyhow!(
-                "{flag}: {path} is a file that the load is made of, and would be overwritten; name another"
-            )));
-        }
-        files().filter(|(_, path, _)| !is_added_to(path)).try_for_each(|(flag, path, file)| {
+    /// One of them cannot be emptied.
+    pub fn begin(&self, run_folder: Option<&Path>) -> Result<(), Failure> {
+        let files = [&self.junit, &self.markdown].into_iter().flatten().filter_map(Paper::opened);
+        files.filter(|(_, path, _)| !is_added_to(path)).try_for_each(|(flag, path, file)| {
             let why = |error| Failure::wrong(anyhow!("{flag}: cannot empty {}: {error}", path.display()));
-            file.set_len(0).map_err(why)
+            os::output::empty(path, file).map_err(why)
         })?;
         for paper in [&self.junit, &self.markdown].into_iter().flatten() {
             if let (Paper::InRunFolder { folder, .. }, Some(place)) = (paper, run_folder) {
@@ -136,13 +123,6 @@ pub fn told(outcome: Result<(), Failure>) -> bool {
     told.is_ok()
 }
 
-fn twice(one: &str, other: &str, path: &Path) -> Failure {
-    Failure::wrong(anyhow!(
-        "{one} and {other} both write {}: one would overwrite the other; name different files",
-        path.display()
-    ))
-}
-
 impl Paper {
     fn open(
         flag: &'static str,
@@ -150,7 +130,7 @@ impl Paper {
         run_folder: Option<&Path>,
         file: fn(&Path) -> io::Result<Option<File>>,
     ) -> Result<Self, Failure> {
-        if path == Path::new("-") {
+        if os::output::is_stdout(path) {
             return Ok(Self::Stdout);
         }
         if let Some(name) = run_folder.and_then(|folder| path.strip_prefix(folder).ok()) {
@@ -168,18 +148,10 @@ impl Paper {
         matches!(self, Self::Stdout)
     }
 
-    /// An open file, if this is one, and no device or pipe.
-    fn regular(&self) -> Option<(&'static str, &Path, &File)> {
+    /// What is open.
+    fn opened(&self) -> Option<(&'static str, &Path, &File)> {
         let Self::File { flag, path, file: Some(file) } = self else { return None };
-        file.metadata().is_ok_and(|about| about.is_file()).then_some((flag, path, file))
-    }
-
-    /// The file that it would be written into, and its flag.
-    fn path(&self) -> Option<(&'static str, &Path)> {
-        match self {
-            Self::Stdout => None,
-            Self::File { flag, path, .. } | Self::InRunFolder { flag, path, .. } => Some((flag, path)),
-        }
+        Some((flag, path, file))
     }
 
     fn write(self, text: &str) -> Result<(), Failure> {
@@ -236,15 +208,19 @@ mod tests {
         let old = folder.path().join("old");
         fs::write(&old, "kept").unwrap();
         let options = Options { markdown: Some(old.clone()), ..Options::default() };
-        let papers = Papers::open(&options).unwrap();
-        let refused = papers.begin(std::slice::from_ref(&old), None).unwrap_err().into_error().to_string();
-        assert!(refused.contains("is a file that the load is made of"), "{refused}");
+        let mut files = RunFiles::default();
+        files.inputs.push(old.clone());
+        let refused = Papers::open(&options, &files).unwrap_err().into_error().to_string();
+        assert!(refused.contains("is a file that this command reads"), "{refused}");
+        let papers = Papers::open(&options, &RunFiles::default()).unwrap();
         assert_eq!(fs::read(&old).unwrap(), b"kept");
-        papers.begin(&[], None).unwrap();
+        papers.begin(None).unwrap();
         assert_eq!(fs::read(&old).unwrap(), b"");
         let pipe = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
-        assert!(Papers::open(&Options { junit: Some(pipe), ..Options::default() }).is_err());
+        assert!(
+            Papers::open(&Options { junit: Some(pipe), ..Options::default() }, &RunFiles::default()).is_err()
+        );
     }
 
     #[test]
@@ -253,7 +229,7 @@ mod tests {
         let said = |junit: PathBuf, markdown: Option<PathBuf>| {
             let options = Options { junit: Some(junit), markdown, ..Options::default() };
             let words = |failure: Failure| failure.into_error().to_string();
-            (Papers::check(&options).map_err(words), options)
+            (Papers::check(&options, &RunFiles::default()).map_err(words), options)
         };
         let (new, old) = (folder.path().join("new"), folder.path().join("old"));
         fs::write(&old, "kept").unwrap();
@@ -264,7 +240,7 @@ mod tests {
             to: vec![format!("csv:{}", old.display())],
             ..Options::default()
         };
-        let words = Papers::check(&both).unwrap_err().into_error().to_string();
+        let words = Papers::check(&both, &RunFiles::default()).unwrap_err().into_error().to_string();
         assert!(words.contains("csv:") && words.contains("and --markdown both write"), "{words}");
         for (junit, markdown) in [
             ("/nowhere/report".into(), None),
@@ -273,7 +249,8 @@ mod tests {
             (old.clone(), Some(old)),
         ] {
             let (checked, options) = said(junit, markdown);
-            let run = Papers::open(&options).map(drop).map_err(|failure| failure.into_error().to_string());
+            let run = Papers::open(&options, &RunFiles::default());
+            let run = run.map(drop).map_err(|failure| failure.into_error().to_string());
             assert_eq!(checked, run);
             assert!(checked.is_err());
         }

@@ -10,6 +10,7 @@ use crate::frames_engine::{self, carry_out};
 use crate::interrupt;
 use crate::load::Finished;
 use crate::options::Options;
+use crate::run_files::RunFiles;
 use crate::status::{Failure, Status};
 use anyhow::anyhow;
 use clock::HostClock;
@@ -118,6 +119,11 @@ impl Ready {
     /// What the run would say, and end.
     pub fn check(&self) -> Result<(), Failure> {
         self.work.check()
+    }
+
+    /// Files that it reads and writes.
+    pub(crate) fn files(&self) -> RunFiles {
+        RunFiles::of_frames(&self.plan)
     }
 
     /// The canonical text of the plan.

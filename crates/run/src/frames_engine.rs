@@ -4,6 +4,7 @@ use crate::engine::{Brief, Driven, MakeRecorders};
 use crate::load::{self, Finished};
 use crate::options::{Options, Output};
 use crate::progress::Shown;
+use crate::run_files::{RunFiles, text_from_anywhere};
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use crate::watching::Watching;
@@ -46,6 +47,7 @@ pub fn carry_out(
     options.live.no_view = true;
     load::load_by(
         |clock| Ok(Box::new(Frames::new(prepare(clock)?, plan, clock, has_keys)) as Box<dyn Driven>),
+        &RunFiles::of_frames(plan),
         notes,
         &options,
     )
@@ -58,7 +60,7 @@ pub fn quietly(
     options: &Options,
 ) -> Result<Finished, Failure> {
     let prepare = |clock| Ok(Box::new(Frames::new(prepare(clock)?, plan, clock, false)) as Box<dyn Driven>);
-    load::drive(prepare, Vec::new(), options)
+    load::drive(prepare, &RunFiles::of_frames(plan), Vec::new(), options)
 }
 
 /// A packet job, as load.rs drives it.
@@ -123,9 +125,8 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
     };
     Brief {
         engine: plan.command.name(),
-        plan_text: plan.to_toml_from_anywhere(),
+        plan_text: text_from_anywhere(plan),
         plan_hash: plan.hash().to_string(),
-        files: plan.files(),
         target: facts.target.clone(),
         load: facts.load.clone(),
         unit: "frame",

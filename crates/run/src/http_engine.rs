@@ -77,7 +77,6 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         engine: "http",
         plan_text: plan.to_toml_from_anywhere(),
         plan_hash: plan.hash().to_string(),
-        files: plan.files(),
         target: describe::target(plan),
         load: describe::load(plan),
         unit: "request",

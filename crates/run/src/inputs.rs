@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use store::schema::InputFile;
 
 /// What is larger is told by its size alone: to read it again would take seconds.
@@ -15,26 +14,40 @@ const LONGEST: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub struct Inputs(Vec<(PathBuf, Look)>);
 
+/// What is another when a file is, or holds something else: also when another with the same times was put in its
+/// place.
 #[derive(Debug, PartialEq, Eq)]
-struct Look {
-    bytes: u64,
-    changed: Option<SystemTime>,
+enum Look {
+    File {
+        bytes: u64,
+        place: (u64, u64),
+        changed: [(i64, i64); 2],
+    },
+    /// It has no length, and can be read but once.
+    Stream,
+    Nothing,
+}
+
+impl Look {
+    fn bytes(&self) -> u64 {
+        if let Self::File { bytes, .. } = self { *bytes } else { 0 }
+    }
 }
 
 impl Inputs {
-    /// Looks at them. What is no file with a length (a pipe) is left out.
+    /// Looks at them. What is not there is left out.
     pub fn look(files: &[PathBuf]) -> Self {
-        Self(files.iter().filter_map(|file| Some((std::path::absolute(file).ok()?, look(file)?))).collect())
+        Self(files.iter().filter_map(|file| Some((name(file)?, look(file)?))).collect())
     }
 
-    /// Reads them, when the load is over. One that has changed meanwhile has no digest.
+    /// Reads them, when the load is over. One that has changed meanwhile has no digest, and a pipe never has.
     pub fn read(&self) -> Vec<InputFile> {
         let read = |(file, before): &(PathBuf, Look)| {
-            let is_as_before = || look(file).as_ref() == Some(before);
-            let digest = (before.bytes <= LONGEST && is_as_before()).then(|| digest(file).ok()).flatten();
+            let is_as_before = || *before != Look::Stream && look(file).as_ref() == Some(before);
+            let digest = (before.bytes() <= LONGEST && is_as_before()).then(|| digest(file).ok()).flatten();
             InputFile {
                 file: file.display().to_string(),
-                bytes: before.bytes,
+                bytes: before.bytes(),
                 sha256: digest.filter(|_| is_as_before()),
             }
         };
@@ -42,24 +55,28 @@ impl Inputs {
     }
 }
 
-/// Whether two paths are of one file, which may not be there yet. Devices and pipes take more than one's words.
-pub fn is_one_file(one: &Path, other: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(other)) {
-        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
-        _ => place(one) == place(other),
-    }
-}
-
-/// Of a file that is not there, its folder as it is, and its name.
-fn place(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    let folder = path.parent()?;
-    Some(folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(path.file_name()?))
+/// `-` is standard input.
+fn name(file: &Path) -> Option<PathBuf> {
+    if file == Path::new("-") { Some("/dev/stdin".into()) } else { std::path::absolute(file).ok() }
 }
 
 fn look(file: &Path) -> Option<Look> {
-    let about = std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file)?;
-    Some(Look { bytes: about.len(), changed: about.modified().ok() })
+    if file == Path::new("-") {
+        return Some(Look::Stream);
+    }
+    if file == Path::new("/dev/null") {
+        return Some(Look::Nothing);
+    }
+    let about = std::fs::metadata(file).ok()?;
+    // From what is open already only the rest is read.
+    if !about.is_file() || os::output::descriptor(file).is_some() {
+        return Some(Look::Stream);
+    }
+    Some(Look::File {
+        bytes: about.len(),
+        place: (about.dev(), about.ino()),
+        changed: [(about.mtime(), about.mtime_nsec()), (about.ctime(), about.ctime_nsec())],
+    })
 }
 
 /// In hexadecimal.
@@ -79,15 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_known_by_each_of_its_names() {
+    fn another_file_in_its_place_has_no_digest_and_a_pipe_none_ever() {
         let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        std::fs::write(path("file"), "").unwrap();
-        std::fs::hard_link(path("file"), path("link")).unwrap();
-        assert!(is_one_file(&path("file"), &path("link")) && is_one_file(&path("new"), &path("./new")));
-        assert!(!is_one_file(&path("no/new"), &path("no/other")));
-        assert!(!is_one_file(&path("file"), &path("new")) && !is_one_file(&path("new"), &path("other")));
-        assert!(!is_one_file(Path::new("/dev/null"), Path::new("/dev/null")));
+        let (file, other) = (folder.path().join("file"), folder.path().join("other"));
+        std::fs::write(&file, "abc").unwrap();
+        std::fs::write(&other, "abd").unwrap();
+        let inputs = Inputs::look(&[file.clone(), "/dev/null".into(), "-".into()]);
+        // As cp -p does: size and times are the same.
+        let times = std::fs::metadata(&file).unwrap().modified().unwrap();
+        let written = File::options().write(true).open(&file).unwrap();
+        std::io::Write::write_all(&mut &written, b"abd").unwrap();
+        written.set_modified(times).unwrap();
+        let read = inputs.read();
+        let has_digest: Vec<bool> = read.iter().map(|input| input.sha256.is_some()).collect();
+        assert_eq!(has_digest, [false, true, false], "{read:?}");
+        assert_eq!(read[2].file, "/dev/stdin");
     }
 
     #[test]
@@ -105,7 +128,8 @@ mod tests {
         let digests: Vec<_> = read.iter().map(|input| input.sha256.as_deref()).collect();
         // FIPS 180-4's own example.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(digests, [Some(abc), None, None]);
-        assert!(read.iter().all(|input| input.bytes == 3));
+        let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(digests, [Some(abc), None, None, Some(nothing)]);
+        assert!(read[..3].iter().all(|input| input.bytes == 3));
     }
 }

@@ -29,6 +29,7 @@ mod named_runs;
 mod options;
 mod past_kernel;
 mod progress;
+mod run_files;
 mod run_sinks;
 mod status;
 mod stored_windows;

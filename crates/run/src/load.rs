@@ -14,6 +14,7 @@ use crate::ci_reports::{Papers, told};
 use crate::engine::Driven;
 use crate::http_engine::Http;
 use crate::options::{Options, Output};
+use crate::run_files::RunFiles;
 use crate::run_sinks;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::{print_all, style};
@@ -61,20 +62,22 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
         print_all(&plan.to_toml())?;
         return Ok(Status::Done);
     }
-    let papers = Papers::open(options)?;
+    let files = RunFiles::of_requests(&plan);
+    let papers = Papers::open(options, &files)?;
     let notes = notes.iter().map(ToString::to_string).collect();
-    let finished = driven(|clock| http(plan, clock, options), notes, options, Some(&papers))?;
+    let finished = driven(|clock| http(plan, clock, options), &files, notes, options, Some(&papers))?;
     show(finished, papers, options)
 }
 
 /// Drives an engine to its end, prints what is wanted, and says how the process shall end.
 pub fn load_by(
     prepare: impl FnOnce(HostClock) -> Result<Box<dyn Driven>, Failure>,
+    files: &RunFiles,
     notes: Vec<String>,
     options: &Options,
 ) -> Result<Status, Failure> {
-    let papers = Papers::open(options)?;
-    let finished = driven(prepare, notes, options, Some(&papers))?;
+    let papers = Papers::open(options, files)?;
+    let finished = driven(prepare, files, notes, options, Some(&papers))?;
     show(finished, papers, options)
 }
 
@@ -100,8 +103,9 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
 
 /// Runs the plan and keeps the result; prints no summary.
 pub fn quietly(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
+    let files = RunFiles::of_requests(&plan);
     let notes = notes.iter().map(ToString::to_string).collect();
-    drive(|clock| http(plan, clock, options), notes, options)
+    drive(|clock| http(plan, clock, options), &files, notes, options)
 }
 
 fn http(plan: Plan, clock: HostClock, options: &Options) -> Result<Box<dyn Driven>, Failure> {
@@ -111,21 +115,24 @@ fn http(plan: Plan, clock: HostClock, options: &Options) -> Result<Box<dyn Drive
 /// Drives an engine to its end and keeps the result.
 pub fn drive(
     prepare: impl FnOnce(HostClock) -> Result<Box<dyn Driven>, Failure>,
+    files: &RunFiles,
     notes: Vec<String>,
     options: &Options,
 ) -> Result<Finished, Failure> {
-    driven(prepare, notes, options, None)
+    files.guard(options)?;
+    driven(prepare, files, notes, options, None)
 }
 
 fn driven(
     prepare: impl FnOnce(HostClock) -> Result<Box<dyn Driven>, Failure>,
+    files: &RunFiles,
     notes: Vec<String>,
     options: &Options,
     papers: Option<&Papers>,
 ) -> Result<Finished, Failure> {
-    let mut run = Prepared::open(prepare, notes, options)?;
+    let mut run = Prepared::open(prepare, files, notes, options)?;
     if let Some(papers) = papers {
-        papers.begin(&run.brief.files, run.sink.anchor().as_deref()).inspect_err(|_| run.sink.discard())?;
+        papers.begin(run.sink.anchor().as_deref()).inspect_err(|_| run.sink.discard())?;
     }
     let watched = run.watch()?;
     Ok(run.keep(watched))

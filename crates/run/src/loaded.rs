@@ -5,6 +5,7 @@ use crate::frames::{self, Ready};
 use crate::http_engine;
 use crate::load::{self, Finished};
 use crate::options::Options;
+use crate::run_files::RunFiles;
 use crate::run_sinks;
 use crate::status::{Failure, Status};
 use crate::watching::Watching;
@@ -51,7 +52,11 @@ impl Loaded {
     /// What the run would say, and end with exit status 2.
     pub fn check(&self, options: &Options) -> Result<(), Failure> {
         run_sinks::places(options)?;
-        Papers::check(options)?;
+        let files = match self {
+            Self::Http(plan, _) => RunFiles::of_requests(plan),
+            Self::Frames(ready) => ready.files(),
+        };
+        Papers::check(options, &files)?;
         if let Some(out) = options.out.as_deref().filter(|_| options.save) {
             store::check_folder(out).map_err(load::in_outs_words)?;
         }

@@ -27,6 +27,8 @@ pub struct Options {
     /// Papers for CI servers; `-` is standard output.
     pub junit: Option<PathBuf>,
     pub markdown: Option<PathBuf>,
+    /// Files that the command read before there was a plan: none is to be overwritten.
+    pub reads: Vec<PathBuf>,
     pub live: Live,
     /// The program that the run is part of, if that is not the `tare` command.
     pub host: Option<Host>,

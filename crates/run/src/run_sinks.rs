@@ -1,13 +1,12 @@
 //! `--to`: sinks for a run's figures, between the flag and the hub.
 
-use crate::inputs::is_one_file;
 use crate::options::{Options, Output};
 use crate::status::{Failure, complain};
 use anyhow::anyhow;
 use clock::Clock;
 use measure::{Recorder, SinkLoss, Tapped};
-use sinks::{Address, Hub, Place, RunInfo};
-use std::path::{Path, PathBuf};
+use sinks::{Hub, Place, RunInfo};
+use std::path::Path;
 use std::time::Duration;
 use store::Sink;
 use store::schema::SinkStatus;
@@ -29,18 +28,6 @@ pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
             place.shown()
         ))),
         _ => Ok(places),
-    }
-}
-
-/// That none of them is a file which the load is made of.
-pub fn spare(places: &[Place], inputs: &[PathBuf]) -> Result<(), Failure> {
-    let files = places.iter().filter(|place| place.kind().address == Address::File);
-    match files.into_iter().find(|place| inputs.iter().any(|input| is_one_file(place.path(), input))) {
-        None => Ok(()),
-        Some(place) => Err(Failure::wrong(anyhow!(
-            "--to {}: the load is made of this file, and it would be overwritten; name another",
-            place.shown()
-        ))),
     }
 }
 

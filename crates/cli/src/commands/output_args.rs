@@ -85,6 +85,7 @@ impl From<&OutputArgs> for Options {
             accept_invalid: args.accept_invalid,
             junit: args.junit.clone(),
             markdown: args.markdown.clone(),
+            reads: Vec::new(),
             live: (&args.live).into(),
             host: None,
         })

@@ -27,7 +27,7 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
     let text = read_input(&args.plan).map_err(|error| unreadable(&name, &error))?;
-    let options = Options::from(&args.output);
+    let options = Options { reads: vec![args.plan.clone()], ..Options::from(&args.output) };
     let loaded = Loaded::read(&text, &name, |limits| args.limits.add_to(limits), &options);
     loaded.map_err(|failure| explained(failure, &name, &text))?.carry_out(&options)
 }

@@ -216,5 +216,6 @@ impl SendArgs {
 
 /// Resolves the flags and runs the load.
 pub fn run(args: &SendArgs) -> Result<Status, Failure> {
-    run::frames::send(&args.plan_file(), &Options::from(&args.output))
+    let reads = args.script.iter().map(Into::into).collect();
+    run::frames::send(&args.plan_file(), &Options { reads, ..Options::from(&args.output) })
 }

@@ -10,48 +10,77 @@
 use super::lines::quoted;
 use std::path::{Path, PathBuf};
 
-/// Keys whose values are files.
-const FILES: [&str; 5] = ["replay", "gaps", "lengths", "pcap", "rules"];
-/// Keys whose values are ports: those that are files begin with this.
+/// Keys whose values are files that are read.
+const FILES: [&str; 6] = ["replay", "gaps", "list", "lengths", "pcap", "rules"];
+/// The key of a file that is written.
+const KEPT: &str = "write";
+/// Keys whose values are ports.
 const PORTS: [&str; 6] = ["port", "servers", "send", "receive", "input", "output"];
-/// The one of them that is read.
-const INPUT: &str = "input";
-const KIND: &str = "pcap:";
 
-/// The text with each file's path as it is seen from the working directory.
-pub fn absolute(text: &str) -> String {
-    text.split_inclusive('\n').map(|line| rewritten(line).unwrap_or_else(|| line.to_owned())).collect()
+/// A port of a plan, as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPort {
+    pub key: &'static str,
+    pub address: String,
+    /// Whether frames come from there, as far as the plan is about them.
+    pub is_read: bool,
+}
+
+/// The text with each file's path as it is seen from the working directory; `port` does that for addresses.
+pub fn absolute(text: &str, port: impl Fn(&str) -> Option<String>) -> String {
+    text.split_inclusive('\n').map(|line| rewritten(line, &port).unwrap_or_else(|| line.to_owned())).collect()
 }
 
 /// Files that a text names and that are read.
 pub fn read(text: &str) -> Vec<PathBuf> {
-    text.lines().filter_map(file_of).collect()
+    let files = text.lines().filter_map(|line| value(line, &FILES)).map(|(_, value)| value);
+    files.map(PathBuf::from).collect()
 }
 
-fn file_of(line: &str) -> Option<PathBuf> {
+/// Ports that a text names.
+pub fn ports(text: &str) -> Vec<PlannedPort> {
+    let mut table = "";
+    let mut ports = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            table = name;
+        }
+        if let Some((key, address)) = value(line, &PORTS) {
+            let is_read = matches!(key, "receive" | "input") || (key == "port" && table != "send");
+            ports.push(PlannedPort { key, address, is_read });
+        }
+    }
+    ports
+}
+
+/// The file that a text keeps frames in, and whether it is rotated.
+pub fn kept(text: &str) -> Option<(PathBuf, bool)> {
+    let (_, file) = text.lines().find_map(|line| value(line, &[KEPT]))?;
+    Some((PathBuf::from(file), text.lines().any(|line| line.starts_with("rotate = "))))
+}
+
+pub fn queues(text: &str) -> u32 {
+    let queues = text.lines().find_map(|line| line.strip_prefix("queues = "));
+    queues.and_then(|queues| queues.parse().ok()).unwrap_or(1)
+}
+
+/// The value of a line that has one of these keys.
+fn value<'a>(line: &str, keys: &[&'a str]) -> Option<(&'a str, String)> {
     let (key, _) = line.split_once(" = ")?;
-    let table: toml::Table = line.parse().ok().filter(|_| FILES.contains(&key) || key == INPUT)?;
-    let value = table.get(key)?.as_str()?;
-    let place = if key == INPUT { value.strip_prefix(KIND)? } else { value };
-    (place != "-").then(|| PathBuf::from(place))
+    let key = *keys.iter().find(|known| **known == key)?;
+    let table: toml::Table = line.parse().ok()?;
+    Some((key, table.get(key)?.as_str()?.to_owned()))
 }
 
 /// The line with an absolute path, if it names a file by a relative one.
-fn rewritten(line: &str) -> Option<String> {
-    let (key, _) = line.split_once(" = ")?;
-    if !FILES.contains(&key) && !PORTS.contains(&key) {
-        return None;
+fn rewritten(line: &str, port: impl Fn(&str) -> Option<String>) -> Option<String> {
+    if let Some((key, address)) = value(line, &PORTS) {
+        return Some(format!("{key} = {}\n", quoted(&port(&address)?)));
     }
-    let table: toml::Table = line.parse().ok()?;
-    let value = table.get(key)?.as_str()?;
-    let (kind, place) = match value.strip_prefix(KIND) {
-        Some(place) if PORTS.contains(&key) => (KIND, place),
-        _ if FILES.contains(&key) => ("", value),
-        _ => return None,
-    };
+    let (key, place) = value(line, &FILES).or_else(|| value(line, &[KEPT]))?;
     // `-` is the standard input or output.
-    let path = std::path::absolute(Path::new(place)).ok().filter(|_| place != "-")?;
-    Some(format!("{key} = {}\n", quoted(&format!("{kind}{}", path.to_str()?))))
+    let path = std::path::absolute(Path::new(&place)).ok().filter(|_| place != "-")?;
+    Some(format!("{key} = {}\n", quoted(path.to_str()?)))
 }
 
 #[cfg(test)]
@@ -63,17 +92,31 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         let here = here.display();
         let text = "[send]\nport = \"pcap:out.pcap\"\nreceive = \"packet:veth0\"\nreplay = \"a b/trace.pcapng\"\n\
-                    gaps = \"/etc/gaps\"\nsend = \"pcap:-\"\ngap = \"5 ns\"\n\n[limits]\nfail_if = [\"rules = 1\"]\n";
+                    gaps = \"/etc/gaps\"\nlist = \"l\"\nwrite = \"-\"\ngap = \"5 ns\"\n\n\
+                    [limits]\nfail_if = [\"rules = 1\"]\n";
         let expected = format!(
-            "[send]\nport = \"pcap:{here}/out.pcap\"\nreceive = \"packet:veth0\"\nreplay = \"{here}/a b/trace.pcapng\"\n\
-             gaps = \"/etc/gaps\"\nsend = \"pcap:-\"\ngap = \"5 ns\"\n\n[limits]\nfail_if = [\"rules = 1\"]\n"
+            "[send]\nport = \"pcap:/there\"\nreceive = \"packet:veth0\"\nreplay = \"{here}/a b/trace.pcapng\"\n\
+             gaps = \"/etc/gaps\"\nlist = \"{here}/l\"\nwrite = \"-\"\ngap = \"5 ns\"\n\n\
+             [limits]\nfail_if = [\"rules = 1\"]\n"
         );
-        assert_eq!(absolute(text), expected);
-        assert_eq!(absolute(&expected), expected);
-        assert_eq!(read(text), ["a b/trace.pcapng", "/etc/gaps"].map(PathBuf::from));
-        assert_eq!(
-            read("[gaps]\ninput = \"pcap:a\"\n[forward]\noutput = \"pcap:b\"\ninput = \"veth0\"\n"),
-            [PathBuf::from("a")]
-        );
+        let port = |address: &str| (address == "pcap:out.pcap").then(|| "pcap:/there".to_owned());
+        assert_eq!(absolute(text, port), expected);
+        assert_eq!(absolute(&expected, port), expected);
+        assert_eq!(read(text), ["a b/trace.pcapng", "/etc/gaps", "l"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn ports_are_read_or_written_as_the_command_has_it() {
+        let found = |text: &str| -> Vec<(&str, String, bool)> {
+            ports(text).into_iter().map(|port| (port.key, port.address, port.is_read)).collect()
+        };
+        for (table, is_read) in [("capture", true), ("gaps", true), ("send", false)] {
+            let text = format!("[{table}]\nport = \"pcap:a\"\n");
+            assert_eq!(found(&text), [("port", "pcap:a".to_owned(), is_read)], "{table}");
+        }
+        let text = "[forward]\ninput = \"a\"\noutput = \"b\"\n";
+        assert_eq!(found(text), [("input", "a".to_owned(), true), ("output", "b".to_owned(), false)]);
+        let text = "[capture]\nqueues = 2\nwrite = \"a\"\nrotate = \"5s\"\n";
+        assert_eq!((kept(text), queues(text)), (Some((PathBuf::from("a"), true)), 2));
     }
 }

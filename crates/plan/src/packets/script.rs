@@ -102,7 +102,7 @@ mod tests {
 
     fn resolved(toml: &str) -> Result<(Option<ScriptPlan>, String, String), PlanError> {
         let (plan, packet) = SendPlanFile::from_toml(toml, "plan.toml")?.resolve()?;
-        Ok((plan.script, packet.to_toml_from_anywhere(), packet.hash().to_string()))
+        Ok((plan.script, packet.to_toml_from_anywhere(|_| None), packet.hash().to_string()))
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::inputs::Inputs;
 use crate::limits;
 use crate::options::{Options, Output};
 use crate::progress::Shown;
+use crate::run_files::RunFiles;
 use crate::run_sinks;
 use crate::status::{Failure, complain};
 use crate::watching::Watching;
@@ -43,15 +44,17 @@ impl<'a> Prepared<'a> {
     /// Opens what the engine needs, where rows go, and whatever is shown meanwhile. Nothing is sent.
     pub fn open(
         prepare: impl FnOnce(HostClock) -> Result<Box<dyn Driven>, Failure>,
+        files: &RunFiles,
         notes: Vec<String>,
         options: &'a Options,
     ) -> Result<Self, Failure> {
         let started = clock::wall_time();
+        // Before anything reads them.
+        let inputs = Inputs::look(&files.inputs);
         let mut places = run_sinks::places(options)?;
         let clock = HostClock::calibrate();
         let mut engine = prepare(clock)?;
         let brief = engine.brief();
-        run_sinks::spare(&places, &brief.files)?;
         let thresholds = limits::watch(&brief.limits, &brief.names, brief.measuring())?;
         let mut watching = Watching::start(&options.live, &brief.cpus)?;
         let mut sink = sink(options, brief.engine, started)?;
@@ -77,7 +80,6 @@ impl<'a> Prepared<'a> {
             watching.open_view(&brief)?;
         }
         engine.settle_in(sink.anchor().as_deref());
-        let inputs = Inputs::look(&brief.files);
         Ok(Self {
             options,
             clock,
