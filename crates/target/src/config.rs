@@ -13,6 +13,7 @@
 
 use crate::distribution::Distribution;
 use crate::text;
+use os::clash::Written;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -282,6 +283,27 @@ pub struct TruthConfig {
     pub expected_rate: Option<Rate>,
     /// Nothing is stamped or kept: only counted.
     pub off: bool,
+}
+
+impl TargetConfig {
+    /// Files that it is read from, as far as it names them.
+    pub fn files_read(&self) -> Vec<PathBuf> {
+        let tls = self.tls.iter().flat_map(|tls| [&tls.cert, &tls.key, &tls.client_ca]).flatten();
+        let recorded = [self.delay.file(), self.size.file()].into_iter().flatten();
+        tls.cloned().chain(recorded.map(PathBuf::from)).collect()
+    }
+
+    /// Files that are written, and the flags that name them.
+    pub fn files_written(&self) -> Vec<Written> {
+        let certificate = self.tls.as_ref().and_then(|tls| tls.write_cert.as_ref());
+        let files = [
+            ("--tls-write-cert", certificate),
+            ("--port-file", self.port_file.as_ref()),
+            ("--truth", self.truth.records.as_ref()),
+            ("--summary", self.truth.summary.as_ref()),
+        ];
+        files.into_iter().filter_map(|(flag, file)| Some((flag.to_owned(), file?.clone()))).collect()
+    }
 }
 
 /// Why a configuration cannot be used.

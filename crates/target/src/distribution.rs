@@ -11,6 +11,7 @@
 
 use crate::random::Random;
 use std::fmt::{self, Display};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -161,6 +162,13 @@ impl<T: Quantity> Distribution<T> {
                 None => values[random.below(values.len() as u64) as usize],
             },
         }
+    }
+}
+
+impl<T> Distribution<T> {
+    /// The file that it was read from.
+    pub fn file(&self) -> Option<&Path> {
+        if let Self::Recorded(recorded) = self { Some(Path::new(&*recorded.path)) } else { None }
     }
 }
 

@@ -207,13 +207,17 @@ enum VersionsArg {
 
 /// Serves until it is told to end, then prints what happened.
 pub fn run(mut args: TargetArgs) -> Result<ExitCode, Failure> {
-    if let Some(via) = args.over.take() {
-        let config = OverConfig::new(via, args.into_config()?).map_err(Failure::wrong)?;
+    let (over, typed) = (args.over.take(), args.config.clone());
+    let config = args.into_config()?;
+    let read: Vec<PathBuf> = config.files_read().into_iter().chain(typed).collect();
+    os::clash::check(&config.files_written(), &read).map_err(Failure::wrong)?;
+    if let Some(via) = over {
+        let config = OverConfig::new(via, config).map_err(Failure::wrong)?;
         let served = target::over::run(&config).map_err(Failure::wrong)?;
         print_all(&served.to_text())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let truth = target::run(args.into_config()?).map_err(Failure::wrong)?;
+    let truth = target::run(config).map_err(Failure::wrong)?;
     print_all(&truth.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
