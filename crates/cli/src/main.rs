@@ -6,6 +6,7 @@ mod commands;
 mod live_args;
 mod trial_args;
 mod version;
+mod written;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

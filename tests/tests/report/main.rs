@@ -6,6 +6,7 @@ mod hlog;
 mod live;
 mod netsinks;
 mod older;
+mod overwriting;
 mod package;
 mod papers;
 mod runs;

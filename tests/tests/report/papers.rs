@@ -75,7 +75,7 @@ fn no_output_takes_the_place_of_an_input_and_none_waits_for_a_reader() {
     for flag in ["--markdown", "--junit", "--to csv:", "--to parquet:"] {
         let space = if flag.ends_with(':') { "" } else { " " };
         let run = tare(&format!("{LOAD} --no-save {flag}{space}{0} {0}", at("urls")));
-        assert!(run.code == Some(2) && run.stderr.contains("load is made of"), "{flag}: {run}");
+        assert!(run.code == Some(2) && run.stderr.contains("this command reads"), "{flag}: {run}");
         assert!(text_of(at("urls").as_ref()).starts_with("http"), "{flag}");
     }
     assert_eq!(tare(&format!("{LOAD} --out {} {}", at("run"), target.url())).code, Some(0));
@@ -104,7 +104,7 @@ fn a_report_refuses_one_file_for_both_before_it_writes_anything() {
     for other in ["a", "./a"] {
         let run = tare(&format!("report {} --junit {} --markdown {}", at("run"), at("a"), at(other)));
         assert_eq!(run.code, Some(2), "{run}");
-        assert!(run.stderr.contains("name the same file; name different files"), "{run}");
+        assert!(run.stderr.contains("one would overwrite the other; name different files"), "{run}");
         assert!(run.stdout.is_empty() && !folder.path().join("a").exists(), "{other}: {run}");
     }
     let run = tare(&format!("report {} --junit {} --markdown {}", at("run"), at("a"), at("c")));

@@ -1,14 +1,15 @@
 //! `tare compare`: runs, or sets of trials, beside each other.
 
+use crate::written;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use compare::{Comparison, FIGURES, Figure, Side, Trial};
 use measure::ExitStatus;
 use report::Drawn;
 use run::terminal::{print_all, style};
-use run::{Failure, Scratch, Status, complain};
+use run::{Failure, Scratch, Status};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use store::timeline::MAX_BINS;
 use store::{RunResult, StoredRun};
 use units::Fraction;
@@ -85,9 +86,8 @@ pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
     if let Some(limit) = args.fail_if_slower {
         comparison.slower = Some(compare::slower(&sides, limit.as_f64(), &args.figures()));
     }
-    if let Some(path) = &args.html {
-        write(path, &page(&comparison, &runs, args.merge))?;
-    }
+    let html = args.html.iter().map(|path| ("--html".to_owned(), path.clone())).collect();
+    let sheets = written::open(html, runs.iter().flatten())?;
     let text = if args.json {
         report::comparison_json(&comparison)
     } else if args.csv {
@@ -96,8 +96,8 @@ pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
         report::comparison(&comparison, style(std::io::stdout().is_terminal()))
     };
     print_all(&text)?;
-    if let Some(path) = &args.html {
-        complain(&format!("tare: wrote {}", path.display()));
+    for sheet in sheets {
+        sheet.write(&page(&comparison, &runs, args.merge), true)?;
     }
     match comparison.slower.is_some_and(|slower| slower.failed) {
         true => Ok(Status::Run(ExitStatus::ThresholdFailed)),
@@ -150,11 +150,6 @@ fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String
     }
     let by_percentile = if merge { &by_percentile } else { &over_time };
     report::comparison_html(comparison, by_percentile, &over_time)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    os::output::write(path, text)
-        .map_err(|why| Failure::wrong(anyhow!("--html {}: {why}; expected a writable file", path.display())))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `tare report RUN`: any stored run, drawn again.
 
+use crate::written;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use measure::ExitStatus;
@@ -7,10 +8,13 @@ use report::Documents;
 use run::terminal::{print_all, style};
 use run::{Failure, Scratch, Status, complain, limits};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use store::schema::Word;
 use store::timeline::MAX_BINS;
 use store::{RunResult, StoredRun, Timeline};
+
+/// The flag of the report's own file.
+const OUT: &str = "--output";
 
 /// Report on a stored run: as text, HTML, JSON or CSV
 #[derive(Args, Debug)]
@@ -69,26 +73,25 @@ struct Subject {
 }
 
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
-    if args.junit.is_some() && args.junit == args.markdown {
-        return Err(Failure::wrong(anyhow!(
-            "--junit and --markdown name the same file; name different files"
-        )));
-    }
     let mut subject = subject(args)?;
     let all_hold = limits::hold_against(&mut subject.result, &subject.runs, &args.fail_if)?;
-    if let Some(path) = &args.junit {
-        write(path, &report::junit(&subject.result))?;
-    }
-    if let Some(path) = &args.markdown {
-        write(path, &report::markdown(&subject.result))?;
-    }
+    let out = output(args, &subject.result);
+    let is_printed = out.is_none();
+    let files = [("--junit", args.junit.clone()), ("--markdown", args.markdown.clone()), (OUT, out)];
+    let files = files.into_iter().filter_map(|(flag, path)| Some((flag.to_owned(), path?))).collect();
+    let sheets = written::open(files, &subject.runs)?;
     let text = draw(&subject, &args.form, args.output.is_none());
-    match output(args, &subject.result) {
-        Some(path) => {
-            write(&path, &text)?;
-            complain(&format!("tare: wrote {}", path.display()));
+    for sheet in sheets {
+        if sheet.is_of("--junit") {
+            sheet.write(&report::junit(&subject.result), false)?;
+        } else if sheet.is_of("--markdown") {
+            sheet.write(&report::markdown(&subject.result), false)?;
+        } else {
+            sheet.write(&text, true)?;
         }
-        None => print_all(&text)?,
+    }
+    if is_printed {
+        print_all(&text)?;
     }
     Ok(match args.fail_if.is_empty() {
         true => Status::Done,
@@ -109,21 +112,13 @@ fn judged(result: &RunResult, all_hold: bool, accept_invalid: bool) -> Status {
 /// Where the drawing goes; `None` is standard output.
 fn output(args: &ReportArgs, result: &RunResult) -> Option<PathBuf> {
     match &args.output {
-        Some(path) => (path != Path::new("-")).then(|| path.clone()),
+        Some(path) => (!os::output::is_stdout(path)).then(|| path.clone()),
         None if args.form.html && std::io::stdout().is_terminal() => {
             let name = if result.run.is_empty() { "report" } else { &result.run };
             Some(PathBuf::from(format!("{name}.html")))
         }
         None => None,
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return print_all(text);
-    }
-    os::output::write(path, text)
-        .map_err(|why| Failure::wrong(anyhow!("{}: {why}; expected a writable file", path.display())))
 }
 
 fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
@@ -137,7 +132,9 @@ fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
             (result, timeline)
         }
         several if args.merge => {
-            store::may_merge(several).map_err(|why| Failure::wrong(anyhow!("--merge: {why}")))?;
+            let doubts =
+                store::may_merge(several).map_err(|why| Failure::wrong(anyhow!("--merge: {why}")))?;
+            doubts.iter().for_each(|doubt| complain(&format!("tare: --merge: {doubt}")));
             (store::merge_runs(several), store::merged_timeline(several, MAX_BINS))
         }
         several => {
