@@ -177,6 +177,11 @@ impl LineFile {
         self.text_at(start)
     }
 
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.map.bytes().len() as u64
+    }
+
     /// Whether any of these texts stands anywhere in the file; reads it up to the first.
     pub fn mentions(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| memchr::memmem::find(self.map.bytes(), text.as_bytes()).is_some())

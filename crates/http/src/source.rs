@@ -60,6 +60,9 @@ fn placeholder_file(error: &LinesError) -> String {
     }
 }
 
+/// A file of so many bytes is looked through as a whole before the start.
+const READ_WHOLE: u64 = 1 << 30;
+
 /// The requests of a run, shared by its threads.
 #[derive(Debug)]
 pub struct Requests {
@@ -168,6 +171,17 @@ impl Requests {
     /// Whether lines that nobody has read yet may name `https`.
     pub fn may_need_tls(&self) -> bool {
         matches!(self.from, From::File { is_long: true, .. })
+    }
+
+    /// Files of `{line:FILE}` that are open, and whether lines further down may name more.
+    pub fn line_files(&self, plan: &Plan) -> (Vec<String>, bool) {
+        let names = self.files.first.iter().map(|(name, _)| name.clone()).collect();
+        // What a file holds that takes seconds to read is unknown anyway.
+        let may_name = |file: &LineFile| {
+            plan.request.templates && file.size() <= READ_WHOLE && file.mentions(&["{line:"])
+        };
+        let more = matches!(&self.from, From::File { file, is_long: true, .. } if may_name(file));
+        (names, more)
     }
 
     /// Adds the targets known beforehand.

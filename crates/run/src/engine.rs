@@ -17,7 +17,7 @@ use os::peers::Peers;
 use plan::Limits;
 use port::interface::LinkWatch;
 use schedule::{Control, Halt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::secrets;
 use store::{Measured, RunResult, Spans};
@@ -36,6 +36,8 @@ pub struct Brief {
     /// The canonical plan, and its hash without the limits.
     pub plan_text: String,
     pub plan_hash: String,
+    /// Files whose lines go into requests, and that only the engine knows; whether there may be more of them.
+    pub line_files: (Vec<PathBuf>, bool),
     /// For people: what is loaded, and how.
     pub target: String,
     pub load: String,

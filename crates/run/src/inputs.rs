@@ -10,6 +10,9 @@ use store::schema::InputFile;
 /// What is larger is told by its size alone: to read it again would take seconds.
 const LONGEST: u64 = 1 << 30;
 
+/// What files are called that lines far down in a file name.
+const LATER: &str = "files that later lines name";
+
 /// Files as they were before the run.
 #[derive(Debug, Default)]
 pub struct Inputs(Vec<(PathBuf, Look)>);
@@ -38,6 +41,18 @@ impl Inputs {
     /// Looks at them. What is not there is left out.
     pub fn look(files: &[PathBuf]) -> Self {
         Self(files.iter().filter_map(|file| Some((name(file)?, look(file)?))).collect())
+    }
+
+    /// Looks at those that only the engine knew; `more`: and at others later, which nobody knows.
+    pub fn add(&mut self, files: &[PathBuf], more: bool) {
+        for (file, look) in Self::look(files).0 {
+            if !self.0.iter().any(|(known, _)| *known == file) {
+                self.0.push((file, look));
+            }
+        }
+        if more {
+            self.0.push((PathBuf::from(LATER), Look::Stream));
+        }
     }
 
     /// Reads them, when the load is over. One that has changed meanwhile has no digest, and a pipe never has.
@@ -101,7 +116,8 @@ mod tests {
         let (file, other) = (folder.path().join("file"), folder.path().join("other"));
         std::fs::write(&file, "abc").unwrap();
         std::fs::write(&other, "abd").unwrap();
-        let inputs = Inputs::look(&[file.clone(), "/dev/null".into(), "-".into()]);
+        let mut inputs = Inputs::look(&[file.clone(), "/dev/null".into(), "-".into()]);
+        inputs.add(&[file.clone(), other.clone()], true);
         // As cp -p does: size and times are the same.
         let times = std::fs::metadata(&file).unwrap().modified().unwrap();
         let written = File::options().write(true).open(&file).unwrap();
@@ -109,7 +125,7 @@ mod tests {
         written.set_modified(times).unwrap();
         let read = inputs.read();
         let has_digest: Vec<bool> = read.iter().map(|input| input.sha256.is_some()).collect();
-        assert_eq!(has_digest, [false, true, false], "{read:?}");
+        assert_eq!(has_digest, [false, true, false, true, false], "{read:?}");
         assert_eq!(read[2].file, "/dev/stdin");
     }
 

@@ -147,4 +147,46 @@ fn what_a_file_of_urls_held_is_a_part_of_the_load_and_where_it_was_is_none() {
     assert!(elsewhere.status.success(), "{}", String::from_utf8_lossy(&elsewhere.stderr));
     let same = home.tare(&format!("compare {} last", file("run").display()));
     assert!(!same.stderr.contains("plans of") && !same.stderr.contains("same file"), "{same}");
+    let merged = home.tare(&format!("report {} last --merge --text", file("run").display()));
+    assert!(merged.code == Some(0) && !merged.stderr.contains("unknown"), "{merged}");
+}
+
+#[test]
+fn that_nobody_knows_what_a_pipe_held_is_told() {
+    let _guard = beside_others();
+    let (home, target) = (Home(scratch()), Target::start(""));
+    let script = "for body in one two; do echo $body | \"$1\" http -n 3 -q --accept-invalid -d @- \"$2\" || exit; done";
+    let piped = std::process::Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(tare_system_tests::binary())
+        .arg(target.url())
+        .env("XDG_STATE_HOME", home.0.path())
+        .output()
+        .expect("a shell");
+    assert!(piped.status.success(), "{}", String::from_utf8_lossy(&piped.stderr));
+    for words in ["compare last~1 last", "report last~1 last --merge --text"] {
+        let run = home.tare(words);
+        let said = format!("{}{}", run.stdout, run.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(run.code, Some(0), "{words}: {run}");
+        assert!(said.contains("it is unknown whether stdin held the same in"), "{words}: {run}");
+    }
+}
+
+#[test]
+fn files_that_lines_of_a_file_name_are_a_part_of_the_load() {
+    let _guard = beside_others();
+    let (home, target) = (Home(scratch()), Target::start(""));
+    let file = |name: &str| home.0.path().join(name);
+    std::fs::write(file("urls"), format!("{}{{line:{}}}\n", target.url(), file("names").display()))
+        .expect("a file");
+    for names in ["a\n", "b\n"] {
+        std::fs::write(file("names"), names).expect("a file");
+        let run = home.tare(&format!("http -n 3 -q --accept-invalid {}", file("urls").display()));
+        assert_eq!(run.code, Some(0), "{run}");
+    }
+    let refused = home.tare("compare last~1 last");
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("names was not the same file in"),
+        "{refused}"
+    );
 }

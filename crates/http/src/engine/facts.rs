@@ -25,6 +25,8 @@ pub struct Facts {
     pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
+    /// Files of `{line:FILE}` that were opened, and whether lines that nobody has read yet may name more.
+    pub line_files: (Vec<String>, bool),
     /// The FPGA module makes the load, in simulated time; whether its target lives in another time.
     pub simulated: Option<bool>,
     /// Where connections go. Those of a large URL file, and redirects, are known when the first is opened.
@@ -70,6 +72,7 @@ impl Engine {
             arrivals: self.arrivals(),
             // The module does not report of which request a response is.
             groups: if self.module.is_some() { Vec::new() } else { self.requests.groups.clone() },
+            line_files: self.requests.line_files(&self.plan),
             peers: self.peers.clone(),
         }
     }

@@ -50,11 +50,12 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self, Failure> {
         let started = clock::wall_time();
         // Before anything reads them.
-        let inputs = Inputs::look(&files.inputs);
+        let mut inputs = Inputs::look(&files.inputs);
         let mut places = run_sinks::places(options)?;
         let clock = HostClock::calibrate();
         let mut engine = prepare(clock)?;
         let brief = engine.brief();
+        inputs.add(&brief.line_files.0, brief.line_files.1);
         let thresholds = limits::watch(&brief.limits, &brief.names, brief.measuring())?;
         let mut watching = Watching::start(&options.live, &brief.cpus)?;
         let mut sink = sink(options, brief.engine, started)?;
