@@ -60,11 +60,22 @@ pub fn is_one_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Of a file that is not there, its folder as it is, and its name.
+/// Links that lead on to links, at most.
+const LINKS: usize = 40;
+
+/// Of a file that is not there, its folder as it is, and its name. A link to it is followed.
 fn place(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    let folder = path.parent()?;
-    Some(folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(path.file_name()?))
+    let mut path = std::path::absolute(path).ok()?;
+    for _ in 0..LINKS {
+        let folder = path.parent()?;
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        path = folder.join(path.file_name()?);
+        match std::fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => break,
+        }
+    }
+    Some(path)
 }
 
 #[cfg(test)]
@@ -79,6 +90,10 @@ mod tests {
         std::fs::hard_link(path("file"), path("link")).unwrap();
         assert!(is_one_file(&path("file"), &path("link")) && is_one_file(&path("new"), &path("./new")));
         assert!(!is_one_file(&path("no/new"), &path("no/other")));
+        std::os::unix::fs::symlink("new", path("to-new")).unwrap();
+        assert!(is_one_file(&path("new"), &path("to-new")) && !is_one_file(&path("to-new"), &path("other")));
+        std::os::unix::fs::symlink("round", path("round")).unwrap();
+        assert!(!is_one_file(&path("round"), &path("new")));
         assert!(!is_one_file(&path("file"), &path("new")) && !is_one_file(&path("new"), &path("other")));
         assert!(!is_one_file(Path::new("/dev/null"), Path::new("/dev/null")));
     }

@@ -17,8 +17,8 @@ const LATER: &str = "files that later lines name";
 #[derive(Debug, Default)]
 pub struct Inputs(Vec<(PathBuf, Look)>);
 
-/// What is another when a file is, or holds something else: also when another with the same times was put in its
-/// place.
+/// What is another when a file is, or holds something else: also when another with the same times was put in
+/// its place.
 #[derive(Debug, PartialEq, Eq)]
 enum Look {
     File {

@@ -109,7 +109,7 @@ mod tests {
             send("port = \"pcap,format=pcap:x\"\nrate = \"1/s\"\n[frames]\npcap = \"x\""),
             send("port = \"record,file=x:pcap:./x\"\nrate = \"1/s\""),
             capture("port = \"pcap,interface=0:x\"\nwrite = \"x\""),
-            capture("port = \"pcap:x-00001.pcap\"\nwrite = \"x.pcap\"\nrotate = \"5 frames\""),
+            capture("port = \"pcap:x-00001.pcap\"\nwrite = \"x.pcap\"\nrotate = \"5\""),
             capture("port = \"record,file=x:pcap:x\""),
         ] {
             assert!(!refused(&files, &none).is_empty(), "{files:?}");
