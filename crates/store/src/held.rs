@@ -64,6 +64,7 @@ pub fn name(of: &InputFile) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::slice::from_ref;
 
     fn file(name: &str, bytes: u64, sha256: Option<&str>) -> InputFile {
         InputFile { file: name.to_owned(), bytes, sha256: sha256.map(str::to_owned) }
@@ -72,10 +73,10 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_told() {
         let (known, pipe) = (file("/a/u", 3, Some("x")), file("/dev/stdin", 0, None));
-        assert_eq!(held(&[known.clone()], &[known.clone()]).unknown, [""; 0]);
-        assert_eq!(held(&[pipe.clone()], &[pipe.clone()]).unknown, ["stdin"]);
-        assert_eq!(held(&[known.clone()], &[pipe.clone()]).unknown, ["u"]);
-        assert_eq!(held(&[known.clone()], &[]).unknown, ["u"]);
+        assert_eq!(held(from_ref(&known), from_ref(&known)).unknown, [""; 0]);
+        assert_eq!(held(from_ref(&pipe), from_ref(&pipe)).unknown, ["stdin"]);
+        assert_eq!(held(from_ref(&known), from_ref(&pipe)).unknown, ["u"]);
+        assert_eq!(held(from_ref(&known), &[]).unknown, ["u"]);
         let moved = file("/b/u", 3, Some("x"));
         let (first, other) = ([known.clone()], [pipe.clone(), moved.clone()]);
         let mixed = held(&first, &other);
