@@ -230,13 +230,15 @@ impl Engine {
         self.plan.engine.spin == Spin::Auto && matches!(self.plan.load, Load::Closed { .. })
     }
 
-    /// Whether the port of `--via` could be opened, as far as that can be told beforehand.
+    /// Whether the port of `--via` could be opened and leads to targets, as far as is known beforehand.
     ///
     /// # Errors
     /// What opening it would say.
     pub fn check_port(&self) -> Result<(), EngineError> {
         match (&self.via, &self.module) {
-            (Some(via), None) => Ok(Sessions::check_port(via, self.plan.connection.share_address)?),
+            (Some(via), None) => {
+                Ok(Sessions::check_port(via, self.plan.connection.share_address, self.addresses())?)
+            }
             _ => Ok(()),
         }
     }
@@ -251,9 +253,13 @@ impl Engine {
         let Some(via) = &self.via else { return Ok(None) };
         let now = || self.clock.now();
         let mut sessions = Sessions::open_port(via, self.plan.connection.share_address, &now)?;
-        let targets: BTreeSet<IpAddr> = self.peers.known().addresses.iter().map(SocketAddr::ip).collect();
-        sessions.find_ways(targets, &now)?;
+        sessions.find_ways(self.addresses(), &now)?;
         Ok(Some(sessions))
+    }
+
+    /// Of the targets, as far as they are known.
+    fn addresses(&self) -> BTreeSet<IpAddr> {
+        self.peers.known().addresses.iter().map(SocketAddr::ip).collect()
     }
 
     /// Starts the threads. `origin` is made when they are ready, with the recorders, one for each thread.

@@ -2,7 +2,8 @@
 
 mod ending;
 
-use port::{Claims, For, Port, PortError, Stamp, Wish};
+use port::{Claims, For, Port, PortError, PortKind, Stamp, Wish};
+use rustix::thread::CapabilitySet;
 use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -169,21 +170,31 @@ impl Sessions {
     }
 
     /// Whether [`Self::open_port`] would fail, as far as that can be told without opening a port: what is done
-    /// to share an address with the host is left out.
+    /// to share an address with the host is left out. The same for [`Self::find_ways`] of these addresses.
     ///
     /// # Errors
-    /// What it would say.
-    pub fn check_port(via: &Via, share: bool) -> Result<(), SessionError> {
+    /// What they would say.
+    pub fn check_port(
+        via: &Via,
+        share: bool,
+        to: impl IntoIterator<Item = IpAddr>,
+    ) -> Result<(), SessionError> {
         let mut wish = Wish { stamps: true, ours: Some(via.ours()), ..Wish::default() };
         if !share {
             wish.ours = Some(Beside::look(via, share)?.ours(via));
         }
         claims(via)?;
         let about = port::check(&via.port, &wish)?;
-        match about.can.transmit && about.can.receive {
-            true => Ok(()),
-            false => Ok(Link::of(via, &about).map(drop)?),
+        let is_of_kernel =
+            matches!(via.port.innermost().kind(), PortKind::Packet | PortKind::Xdp | PortKind::Auto);
+        if is_of_kernel && !may_open() {
+            // It fails before anything is changed, and says what is missing.
+            port::open(&via.port, &wish)?;
         }
+        if !(about.can.transmit && about.can.receive) {
+            Link::of(via, &about)?;
+        }
+        some_way(to.into_iter().map(|address| (address, Station::no_way(via, address))))
     }
 
     /// On a port that is open; nobody is asked who else has the addresses.
@@ -250,17 +261,8 @@ impl Sessions {
         now: &dyn Fn() -> Instant,
     ) -> Result<(), SessionError> {
         let until = now() + FIRST_WAY;
-        let (mut any, mut without) = (false, None);
-        for address in to {
-            match self.find_way(address, until, now)? {
-                Some(why) if why.is_lasting() => without = without.or(Some((address, why))),
-                _ => any = true,
-            }
-        }
-        match without {
-            Some((address, why)) if !any => Err(SessionError::NoWay { address, why }),
-            _ => Ok(()),
-        }
+        let found = to.into_iter().map(|address| Ok((address, self.find_way(address, until, now)?)));
+        some_way(found.collect::<Result<Vec<_>, PortError>>()?)
     }
 
     /// Why there is none, as far as that is known by `until`.
@@ -454,6 +456,24 @@ impl Owner for Nobody {
     }
     fn hear(&mut self, _: Id, _: u32, _: Notice, _: &Inward<'_>) {}
     fn no_way(&mut self, _: Id, _: u32) {}
+}
+
+/// Whether this program has what a socket for frames needs.
+fn may_open() -> bool {
+    let held = rustix::thread::capabilities(None);
+    held.is_ok_and(|held| held.effective.contains(CapabilitySet::NET_RAW))
+}
+
+/// `NoWay` if there are addresses, and no way can ever lead to any of them.
+fn some_way(all: impl IntoIterator<Item = (IpAddr, Option<Unreachable>)>) -> Result<(), SessionError> {
+    let mut without = None;
+    for (address, why) in all {
+        match why.filter(|why| why.is_lasting()) {
+            Some(why) => without = without.or(Some((address, why))),
+            None => return Ok(()),
+        }
+    }
+    without.map_or(Ok(()), |(address, why)| Err(SessionError::NoWay { address, why }))
 }
 
 #[cfg(test)]

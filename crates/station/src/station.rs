@@ -135,6 +135,12 @@ impl Station {
         }
     }
 
+    /// Why nothing of these addresses can go there, whatever the link is.
+    pub fn no_way(via: &Via, to: IpAddr) -> Option<Unreachable> {
+        let link = Link { mac: Mac::default(), why_mac: "", mtu: usize::from(u16::MAX) };
+        Self::new(via, &link).next_hop(to).err()
+    }
+
     /// Neighbours that frames should have gone to and that do not answer, and whether each is a gateway.
     pub fn silent(&self) -> Vec<(IpAddr, bool)> {
         let is_gateway = |at: IpAddr| self.gateways.contains(&Some(at));

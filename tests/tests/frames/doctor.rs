@@ -264,6 +264,8 @@ fn what_the_command_refuses_is_forecast_invalid_in_its_words() {
         format!("http http://127.0.0.1:9/ --rate 10 --unix {none}"),
         format!("http http://127.0.0.1:9/ --rate 10 --body-stream {none}"),
         "http http://127.0.0.1:9/ --rate 10 --via packet:none9,ip=198.18.0.9/24".to_owned(),
+        "http http://198.19.0.2/ --rate 10 --via packet:gen0,ip=198.18.0.9/24".to_owned(),
+        "http http://[fd00::2]/ --rate 10 --via packet:gen0,ip=198.18.0.9/24".to_owned(),
         format!("send packet:gen0 --replay {none}"),
         format!("send packet:gen0 --pcap {none}"),
         format!("send packet:gen0 -D {none}"),
@@ -344,6 +346,40 @@ fn wrong_input_is_named_with_its_line_flag_or_word() {
         for word in words {
             assert!(run.stderr.contains(word), "{arguments}: {word}: {run}");
         }
+    }
+}
+
+#[test]
+fn kernel_ports_do_not_matter_to_a_plan_with_a_tcp_of_its_own() {
+    let _beside = beside_others();
+    let (bed, state) = (TestBed::pair(), scratch());
+    for (via, matters) in [("", true), ("--via packet:gen0,ip=198.18.0.9/24", false)] {
+        let plan = format!("--json -- http http://198.18.0.2/ --rate 10 {via}");
+        let said = inside(bed.generator(), state.path(), &plan);
+        for id in ["net.ports", "net.tw_reuse"] {
+            let found = finding(&said, id);
+            assert_eq!(found["weight"]["http"] != "fine", matters, "{via}: {found}");
+        }
+    }
+}
+
+#[test]
+fn without_privileges_a_port_for_requests_is_forecast_invalid_in_the_runs_words() {
+    let _beside = beside_others();
+    need("setpriv");
+    for kind in ["packet", "xdp"] {
+        let load = format!("http http://198.18.0.2/ --rate 10 --via {kind}:lo,ip=198.18.0.9/24");
+        let by = |command: &str| {
+            let tare = Tare::new(command)
+                .through("setpriv --bounding-set=-all --inh-caps=-all --reuid=65534 --clear-groups --");
+            tare.start().finish_unchecked()
+        };
+        let (said, run) = (by(&format!("doctor --json -- {load}")), by(&format!("{load} --no-save -q")));
+        assert_eq!((said.code, said.at("forecast.outlook")), (Some(4), &json!("invalid")), "{said}");
+        let figures = said.result["forecast"]["figures"].as_array().expect("figures");
+        let start = figures.iter().find(|figure| figure["name"] == "start").expect("the start");
+        assert_eq!(run.code, Some(2), "{run}");
+        assert_eq!(run.stderr.trim(), format!("tare: {}", start["says"].as_str().unwrap_or("")), "{kind}");
     }
 }
 

@@ -124,6 +124,11 @@ impl Examination {
             let of_privilege = findings.iter_mut().filter(|finding| finding.id.starts_with("cap."));
             of_privilege.for_each(|finding| finding.weight = Weight::default());
         }
+        if asked.as_ref().is_some_and(IntendedLoad::has_own_tcp) {
+            let of_kernel =
+                |finding: &&mut Finding| ["net.ports", "net.tw_reuse"].contains(&finding.id.as_str());
+            findings.iter_mut().filter(of_kernel).for_each(|finding| finding.weight = Weight::default());
+        }
         if let Some(load) = asked.as_ref().map(|asked| asked.load) {
             findings.sort_by_key(|finding| std::cmp::Reverse(finding.weight.of(load)));
         }

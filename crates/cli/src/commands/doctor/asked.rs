@@ -120,6 +120,11 @@ impl IntendedLoad {
         self.demand.requests.is_none() && (self.demand.frames.is_none() || kinds.next().is_some())
     }
 
+    /// Whether its connections use none of the kernel's ports.
+    pub fn has_own_tcp(&self) -> bool {
+        self.demand.requests.as_ref().is_some_and(|requests| requests.own_ports.is_some())
+    }
+
     /// Whether the load passes that interface, as far as the plan says: requests may take any, but for those
     /// that stay here.
     pub fn uses(&self, device: &Device) -> bool {
