@@ -9,6 +9,7 @@ use super::{Capture, Ground};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use tare_system_tests::bed::run_in;
 use tare_system_tests::process::wait_until;
 use tare_system_tests::run::Running;
@@ -138,6 +139,35 @@ fn lost_requests_leave_again_soon_by_either_path() {
     }
     wait_until("the last line of the log", || nginx.logged().len() >= 6_000);
     assert_eq!(nginx.logged().len(), 6_000);
+}
+
+/// Requests that fail meanwhile are known to the server or not, and nothing else is: each that is done was
+/// logged once, and no more was logged than left.
+#[test]
+fn what_fails_on_a_bad_link_is_logged_once_or_not_at_all() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    for (number, path) in ["general", "fast"].into_iter().enumerate() {
+        let nginx = ground.nginx("keepalive_requests 7; location / { return 200 'ok'; }");
+        let load = "--parallel 20 --requests 1500 --timeout 100ms --grace 2s http://198.18.0.2/";
+        let port = format!("fault,drop=5%,on=both,seed={number}:packet");
+        let run = ground.beside(number, &port, &format!("--via-path {path} {load}")).run();
+        let (done, failed, cut) = (run.total("done"), run.total("failed"), run.total("cut_off"));
+        assert!(done > 0 && failed > 0, "{run}");
+        assert_eq!(done + failed + cut + run.total("missed"), run.total("offered"), "{run}");
+        // Some may still be on its way to the log.
+        wait_until("the log", || nginx.logged().len() as u64 >= done);
+        std::thread::sleep(Duration::from_millis(300));
+        let log = nginx.logged();
+        let logged = log.len() as u64;
+        assert!((done..=done + failed + cut).contains(&logged), "{path}: {logged} lines: {run}");
+        // What was given up before nginx had answered has its own status (499).
+        let good = log.iter().filter(|line| line.status == 200).count() as u64;
+        assert!(good >= run.outcome("200") && run.outcome("200") == done, "{path}: {good}: {run}");
+        let strange: Vec<_> =
+            log.iter().filter(|line| ![200, 400, 408, 499].contains(&line.status)).collect();
+        assert!(strange.is_empty(), "{path}: {strange:?}");
+    }
 }
 
 /// Frames overtake each other within one flight of a large response, so that there are several holes at once.
