@@ -10,7 +10,7 @@ use std::process::Command;
 use tare_system_tests::nginx::free_port;
 use tare_system_tests::process::{Process, text_of, wait_until};
 use tare_system_tests::tmux::Tmux;
-use tare_system_tests::{Run, Tare, beside_others, light, need, patiently, scratch};
+use tare_system_tests::{Recorder, Run, Tare, beside_others, light, need, patiently, scratch};
 
 const PATHS: [&str; 2] = ["general", "fast"];
 
@@ -128,6 +128,72 @@ fn redis_gets_every_row_and_event_by_either_path() {
             "{path}: {run}"
         );
     }
+}
+
+/// Prometheus both ways, OpenTelemetry and both versions of InfluxDB: servers that take what they are sent.
+#[test]
+fn servers_get_what_the_result_says_by_either_path() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let target = ground.target("--no-truth");
+    for path in PATHS {
+        let recorder = Recorder::start();
+        let (scraped, port) = (free_port(), recorder.port());
+        let places = [
+            format!("prometheus://127.0.0.1:{scraped}/metrics"),
+            format!("prometheus+http://127.0.0.1:{port}/write"),
+            format!("otlp+http://127.0.0.1:{port}/otlp"),
+            format!("influxdb://127.0.0.1:{port}/load"),
+            format!("influxdb2://127.0.0.1:{port}/org/load?token=secret"),
+        ];
+        let load = "--rate 400 --duration 2s --accept-invalid";
+        let tare = Tare::http(&format!("{} {load} {}", via(&ground, path), target.url()));
+        let running = places.iter().fold(tare, |tare, place| tare.arg("--to").arg(place)).start();
+        let page = || TcpStream::connect(("127.0.0.1", scraped)).is_ok();
+        wait_until("the page to scrape", page);
+        let told = format!("127.0.0.1:{scraped}/metrics");
+        wait_until("counts of requests", || get(&told, "/metrics").contains("tare_requests_total{"));
+        let run = running.finish();
+        nothing_lost(&run, places.len());
+        let requests = recorder.requests();
+        let sent_to = |start: &str| -> Vec<_> {
+            requests.iter().filter(|request| request.target().starts_with(start)).collect()
+        };
+        for start in ["/write?db=load", "/api/v2/write?org=org&bucket=load"] {
+            let text: String =
+                sent_to(start).iter().map(|request| String::from_utf8_lossy(&request.body)).collect();
+            let done = |line: &str| {
+                let field =
+                    line.strip_prefix("tare,")?.split([' ', ',']).find_map(|f| f.strip_prefix("done="));
+                field?.strip_suffix('i')?.parse::<u64>().ok()
+            };
+            assert_eq!(
+                text.lines().filter_map(done).sum::<u64>(),
+                run.total("done"),
+                "{path} {start}: {run}"
+            );
+        }
+        for start in ["/write", "/otlp"] {
+            let bytes: usize = sent_to(start).iter().map(|request| request.body.len()).sum();
+            assert!(bytes > 100, "{path} {start}: {bytes} bytes: {run}");
+        }
+    }
+}
+
+/// A proxy is the peer of a TCP of our own as a target is; the fast path knows none, and says so.
+#[test]
+fn a_proxy_is_reached_by_the_general_path_alone() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let proxy = ground.target("--proxy-mode --no-truth");
+    let port = proxy.url().trim_end_matches('/').rsplit(':').next().expect("a port").to_owned();
+    // Nobody has this address: what is asked for is the proxy's business.
+    let load = format!("--proxy {SERVER}:{port} --parallel 4 --requests 40 http://192.0.2.7/");
+    let run = Tare::http(&format!("{} {load}", via(&ground, "general"))).run();
+    assert_eq!((run.total("done"), run.outcome("200")), (40, 40), "{run}");
+    let refused = Tare::http(&format!("{} {load}", via(&ground, "fast"))).start().finish_unchecked();
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("there is a proxy"), "{refused}");
 }
 
 /// What a viewer gets.
