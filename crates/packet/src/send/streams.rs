@@ -117,11 +117,12 @@ pub fn late_gap(pattern: Option<&Pattern>, streams: &[StreamPattern]) -> Option<
     }
 }
 
-/// What a frame of a burst takes at most, at a port that sends 200 000 a second.
-const SLOWEST: Picos = Picos::from_micros(5);
+/// What a frame of a burst takes at most, at a port that sends 100 000 a second. (The first burst over a veth
+/// pair took 7 us for each, the others 2.)
+const SLOWEST: Picos = Picos::from_micros(10);
 
 /// What leaves later than this is late: the time until the next may leave, within which a frame takes nobody's
-/// place. Of a burst, whose frames are all due at once and cannot leave so, 5 us for each frame, if that is
+/// place. Of a burst, whose frames are all due at once and cannot leave so, 10 us for each frame, if that is
 /// less than a quarter of the time until the next: what takes longer is no burst any more.
 pub fn turn(pattern: &Pattern) -> Option<Picos> {
     match pattern {
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(turn(&Pattern::Even(rate)), Some(Picos::from_micros(10)));
         assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_micros(250)));
         let rate: units::Rate = "1k".parse().unwrap();
-        assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_micros(500)));
+        assert_eq!(turn(&Pattern::Bursts { rate, size: 100 }), Some(Picos::from_millis(1)));
     }
 
     #[test]
