@@ -42,6 +42,6 @@ mod worker;
 pub use engine::{Engine, EngineError, Facts, Running, check_inputs, control};
 pub use module::Module;
 pub use notes::Notes;
-pub use session::{Account, DEVIATIONS, Figures, Place};
+pub use session::{Account, DEVIATIONS, Figures, Place, Silent};
 pub use source::SourceError;
 pub use tls::TlsError;

@@ -31,7 +31,7 @@ use toml::de::DeTable;
 
 pub use fitting::Times;
 pub(crate) use fitting::{limits, places as limit_places};
-pub use paths::PlannedPort;
+pub use paths::{FILES, PORTS, PlannedPort};
 pub(crate) use when::read_bits;
 
 /// Of plans for frames: `(path in the TOML file, how a person gives it on the command line)`.

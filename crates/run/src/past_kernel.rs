@@ -1,9 +1,7 @@
 //! What a run past the kernel (`--via`) leaves in its result.
 
-use http::Account;
-use http::DEVIATIONS;
+use http::{Account, DEVIATIONS, Silent};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use store::RunResult;
 use store::schema::{Deviation, Tcp, Via};
 
@@ -110,11 +108,14 @@ fn notes(account: &Account) -> Vec<String> {
     notes
 }
 
-/// Why nothing was sent to those who do not say where they are; two of them, however many there are.
-fn silent(all: &[(IpAddr, bool)]) -> impl Iterator<Item = String> {
-    all.iter().take(2).map(|(at, is_gateway)| {
+/// Who does not say where it is; two of them, however many there are.
+fn silent(all: &[Silent]) -> impl Iterator<Item = String> {
+    all.iter().take(2).map(|Silent { at, is_gateway, was_there }| {
         let what = if *is_gateway { ", the gateway (gw=)," } else { "" };
         let how = if at.is_ipv4() { "ARP" } else { "neighbour discovery" };
+        if *was_there {
+            return format!("{at}{what} stopped answering {how} during the run");
+        }
         format!("{at}{what} did not answer {how}, so nothing was sent there: is the address right, and its host up?")
     })
 }
@@ -155,7 +156,9 @@ mod tests {
         account.figures.retransmitted = 12;
         account.station.merged = 2;
         account.place.host_forwards = true;
-        account.silent = vec![("198.18.0.99".parse().unwrap(), true), ("fd00::7".parse().unwrap(), false)];
+        let silent =
+            |at: &str, is_gateway, was_there| Silent { at: at.parse().unwrap(), is_gateway, was_there };
+        account.silent = vec![silent("198.18.0.99", true, false), silent("fd00::7", false, true)];
         (account.port.faults.delayed, account.port.faults.corrupted) = (20, 1);
         let mut result = RunResult::default();
         tell(&account, Some(&("fast", "asked for".to_owned())), &mut result);
@@ -166,9 +169,10 @@ mod tests {
         let told = (via.mac.as_str(), via.path.as_str(), via.path_reason.as_str());
         assert_eq!(told, ("02:74:c6:12:00:0a", "fast", "asked for"));
         assert!(result.notes.iter().any(|note| note.contains("ip_forward")), "{:?}", result.notes);
-        for silent in
-            ["198.18.0.99, the gateway (gw=), did not answer ARP", "fd00::7 did not answer neighbour"]
-        {
+        for silent in [
+            "198.18.0.99, the gateway (gw=), did not answer ARP",
+            "fd00::7 stopped answering neighbour discovery during",
+        ] {
             assert!(result.notes.iter().any(|note| note.starts_with(silent)), "{:?}", result.notes);
         }
         assert!(result.notes.iter().any(|note| note.starts_with("2 received frames")), "{:?}", result.notes);

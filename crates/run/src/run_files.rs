@@ -93,6 +93,16 @@ mod tests {
     }
 
     #[test]
+    fn comparisons_know_the_keys_of_files() {
+        for key in plan::packets::FILES {
+            assert!(store::held::names_a_file(&format!("send.{key}"), "\"a\""), "{key}");
+        }
+        for key in plan::packets::PORTS {
+            assert!(store::held::names_a_file(key, "\"pcap:a\""), "{key}");
+        }
+    }
+
+    #[test]
     fn no_capture_is_written_that_is_read_and_none_twice() {
         let send = |text: &str| {
             let file = SendPlanFile::from_toml(&format!("[send]\n{text}\n"), "a test").unwrap();

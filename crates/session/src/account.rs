@@ -1,7 +1,7 @@
 //! What is left to tell of the sessions of a run.
 
 use crate::figures::Figures;
-use station::{Bad, Mac};
+use station::{Bad, Mac, Silent};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -28,8 +28,8 @@ pub struct Account {
     pub place: Place,
     pub figures: Figures,
     pub station: station::Counters,
-    /// Neighbours that do not answer, and whether each is a gateway.
-    pub silent: Vec<(IpAddr, bool)>,
+    /// Neighbours that do not answer.
+    pub silent: Vec<Silent>,
     pub port: port::Counters,
 }
 

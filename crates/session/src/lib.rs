@@ -33,5 +33,5 @@ pub use ahead::Ahead;
 pub use figures::Figures;
 pub use peers::BURST;
 pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
-pub use station::{Station, StationError, Via};
+pub use station::{Silent, Station, StationError, Via};
 pub use table::{Id, PORTS};

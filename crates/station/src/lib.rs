@@ -37,7 +37,7 @@ pub use counters::{Bad, Counters};
 pub use error::StationError;
 pub use head::{Head, LONGEST_HEAD};
 pub use link::Link;
-pub use neighbours::{Route, Unreachable};
+pub use neighbours::{Route, Silent, Unreachable};
 pub use outbox::Outbox;
 pub use probe::Probing;
 pub use quote::{Quoted, What};

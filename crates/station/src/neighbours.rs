@@ -74,6 +74,18 @@ struct Entry {
     state: State,
     /// Somebody wanted a way to it.
     is_wanted: bool,
+    /// It had a MAC address once.
+    was_there: bool,
+}
+
+/// A neighbour that frames should go to and that does not say where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silent {
+    pub at: IpAddr,
+    /// It did before.
+    pub was_there: bool,
+    /// It is the way to other subnets.
+    pub is_gateway: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +118,8 @@ impl Neighbours {
         if self.entries.len() >= MOST && !self.entries.contains_key(&to) {
             return Route::Unreachable(Unreachable::Crowded);
         }
-        let begin = Entry { mac: None, state: State::Silent { until: Instant::EPOCH }, is_wanted: true };
+        let state = State::Silent { until: Instant::EPOCH };
+        let begin = Entry { mac: None, state, is_wanted: true, was_there: false };
         let entry = self.entries.entry(to).or_insert(begin);
         if !entry.is_wanted {
             entry.is_wanted = true;
@@ -139,7 +152,7 @@ impl Neighbours {
                     counters.moved += u64::from(entry.mac.is_some());
                     self.changes += 1;
                 }
-                (entry.mac, entry.state) = (Some(mac), State::Known { since: now });
+                (entry.mac, entry.state, entry.was_there) = (Some(mac), State::Known { since: now }, true);
                 self.next = self.next.min(now + FRESH);
             }
             None if is_answer => {}
@@ -152,16 +165,21 @@ impl Neighbours {
     pub fn put(&mut self, at: IpAddr, mac: Mac, now: Instant) {
         let state = State::Known { since: now };
         let is_wanted = self.entries.get(&at).is_some_and(|entry| entry.is_wanted);
-        self.entries.insert(at, Entry { mac: Some(mac), state, is_wanted });
+        self.entries.insert(at, Entry { mac: Some(mac), state, is_wanted, was_there: true });
         self.changes += 1;
         self.next = self.next.min(now + FRESH);
     }
 
-    /// Who was asked for, and has not answered since.
-    pub fn silent(&self) -> Vec<IpAddr> {
+    /// Who was asked for, and has not answered since, by address.
+    pub fn silent(&self) -> Vec<Silent> {
         let asked = self.entries.iter().filter(|(_, entry)| entry.is_wanted && entry.mac.is_none());
-        let mut silent: Vec<IpAddr> = asked.map(|(at, _)| *at).collect();
-        silent.sort_unstable();
+        let one = |(at, entry): (&IpAddr, &Entry)| Silent {
+            at: *at,
+            was_there: entry.was_there,
+            is_gateway: false,
+        };
+        let mut silent: Vec<Silent> = asked.map(one).collect();
+        silent.sort_unstable_by_key(|one| one.at);
         silent
     }
 

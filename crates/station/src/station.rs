@@ -4,7 +4,7 @@ use crate::answer::Writer;
 use crate::counters::Counters;
 use crate::head::Head;
 use crate::limiter::Limiter;
-use crate::neighbours::{Neighbours, Route, Unreachable};
+use crate::neighbours::{Neighbours, Route, Silent, Unreachable};
 use crate::outbox::Outbox;
 use crate::probe::Probe;
 use crate::range::{self, Addresses};
@@ -141,10 +141,10 @@ impl Station {
         Self::new(via, &link).next_hop(to).err()
     }
 
-    /// Neighbours that frames should have gone to and that do not answer, and whether each is a gateway.
-    pub fn silent(&self) -> Vec<(IpAddr, bool)> {
-        let is_gateway = |at: IpAddr| self.gateways.contains(&Some(at));
-        self.neighbours.silent().into_iter().map(|at| (at, is_gateway(at))).collect()
+    /// Neighbours that frames should have gone to and that do not answer.
+    pub fn silent(&self) -> Vec<Silent> {
+        let all = self.neighbours.silent().into_iter();
+        all.map(|one| Silent { is_gateway: self.gateways.contains(&Some(one.at)), ..one }).collect()
     }
 
     /// Whether somebody at this address would be a neighbour that we talk to directly.

@@ -11,11 +11,11 @@ use super::lines::quoted;
 use std::path::{Path, PathBuf};
 
 /// Keys whose values are files that are read.
-const FILES: [&str; 6] = ["replay", "gaps", "list", "lengths", "pcap", "rules"];
+pub const FILES: [&str; 6] = ["replay", "gaps", "list", "lengths", "pcap", "rules"];
 /// The key of a file that is written.
 const KEPT: &str = "write";
 /// Keys whose values are ports.
-const PORTS: [&str; 6] = ["port", "servers", "send", "receive", "input", "output"];
+pub const PORTS: [&str; 6] = ["port", "servers", "send", "receive", "input", "output"];
 
 /// A port of a plan, as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,3 +36,27 @@ fn a_neighbour_that_asked_first_is_asked_again_once_it_is_wanted() {
     neighbours.tick(now + FRESH, &mut ask, &mut counters);
     assert_eq!(asked, [(address(1), Some(MAC))]);
 }
+
+#[test]
+fn who_does_not_answer_is_told_from_who_stopped() {
+    let (mut neighbours, mut counters) = (Neighbours::new(), Counters::default());
+    let mut now = Instant::EPOCH + Picos::from_secs(1);
+    let mut no_ask = |_, _| {};
+    for number in [1, 2] {
+        neighbours.route(address(number), now, &mut no_ask);
+    }
+    let silent = |neighbours: &Neighbours| -> Vec<(IpAddr, bool)> {
+        neighbours.silent().iter().map(|one| (one.at, one.was_there)).collect()
+    };
+    assert_eq!(silent(&neighbours), [(address(1), false), (address(2), false)]);
+    neighbours.heard(address(1), MAC, true, now, &mut counters);
+    // Who only asked us is no business of ours.
+    neighbours.heard(address(3), MAC, false, now, &mut counters);
+    assert_eq!(silent(&neighbours), [(address(2), false)]);
+    for _ in 0..40 {
+        now = now + APART;
+        neighbours.tick(now, &mut no_ask, &mut counters);
+        neighbours.route(address(2), now, &mut no_ask);
+    }
+    assert_eq!(silent(&neighbours), [(address(1), true), (address(2), false)]);
+}
