@@ -22,7 +22,7 @@ pub(crate) fn other(first: &Trial, trial: &Trial) -> Option<String> {
 pub(crate) fn unknown(first: &Trial, trial: &Trial) -> Vec<String> {
     let mut files = held(&first.inputs, &trial.inputs).unknown;
     if is_unread(&first.plan, &first.inputs) && is_unread(&trial.plan, &trial.inputs) {
-        files.push("the plan's files".to_owned());
+        files.push("each of the plan's files".to_owned());
     }
     files.iter().map(|file| store::unknown(file, &first.name, &trial.name)).collect()
 }

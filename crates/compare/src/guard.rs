@@ -407,11 +407,11 @@ mod tests {
         let other = of(a.clone(), run("b", "/1/u.txt", 8, None)).refusals;
         assert_eq!(other, ["u.txt was not the same file in a and b: 9 bytes and 8"]);
         let unknown = of(a.clone(), run("b", "/1/u.txt", 9, None));
-        assert_eq!(unknown.warnings, ["it is unknown whether u.txt held the same in a and b"]);
+        assert_eq!(unknown.warnings, ["it is unknown whether u.txt was the same in a and b"]);
         let older = Trial { inputs: Vec::new(), ..run("b", "/1/u.txt", 9, None) };
         assert_eq!(of(a, older.clone()).warnings.len(), 1);
         let before = Trial { name: "c".to_owned(), folder: "c".into(), ..older.clone() };
-        assert!(of(older, before).warnings[0].contains("the plan's files held the same"));
+        assert!(of(older, before).warnings[0].contains("each of the plan's files was the same"));
         // A text that is a file's name is a text.
         let body = |name: &str, place: &str, body: &str| Trial {
             plan: format!("file = \"{place}\"\nbody = \"{body}\"\n"),

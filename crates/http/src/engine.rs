@@ -87,7 +87,7 @@ pub enum EngineError {
     Via(#[from] SessionError),
     #[error("--via: {0}, which was not expected; give --via-path general")]
     Path(&'static str),
-    #[error("--via-path fast: it cannot carry this plan, for {0}; leave it out, and the general path does")]
+    #[error("--via-path: the fast path cannot carry this plan ({0}); leave out --via-path")]
     NotFast(&'static str),
     #[error("{flag}: the sessions of fpga:sim {why}")]
     Module { flag: &'static str, why: String },

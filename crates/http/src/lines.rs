@@ -42,6 +42,7 @@ use index::Index;
 use mmap::{MapError, Mapping};
 use plan::LineOrder;
 use scan::{first_request, line_end, next_line, trimmed};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -185,6 +186,17 @@ impl LineFile {
     /// Whether any of these texts stands anywhere in the file; reads it up to the first.
     pub fn mentions(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| memchr::memmem::find(self.map.bytes(), text.as_bytes()).is_some())
+    }
+
+    /// What stands between `open` and the next `close`, wherever that is in the file: each once.
+    pub fn between(&self, open: &str, close: u8) -> BTreeSet<String> {
+        let bytes = self.map.bytes();
+        let begins = memchr::memmem::find_iter(bytes, open.as_bytes()).map(|at| &bytes[at + open.len()..]);
+        let texts = begins.filter_map(|rest| {
+            let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+            str::from_utf8(&line[..memchr::memchr(close, line)?]).ok()
+        });
+        texts.map(str::to_owned).collect()
     }
 
     /// Shows every request to `look`, until it says that it has seen enough.

@@ -12,6 +12,7 @@ mod patterned;
 mod values;
 
 use plan::{LineOrder, Plan, RequestLine, RequestSource, TargetUrl};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::{Group, Instant, Miss};
@@ -173,15 +174,17 @@ impl Requests {
         matches!(self.from, From::File { is_long: true, .. })
     }
 
-    /// Files of `{line:FILE}` that are open, and whether lines further down may name more.
-    pub fn line_files(&self, plan: &Plan) -> (Vec<String>, bool) {
-        let names = self.files.first.iter().map(|(name, _)| name.clone()).collect();
-        // What a file holds that takes seconds to read is unknown anyway.
-        let may_name = |file: &LineFile| {
-            plan.request.templates && file.size() <= READ_WHOLE && file.mentions(&["{line:"])
-        };
-        let more = matches!(&self.from, From::File { file, is_long: true, .. } if may_name(file));
-        (names, more)
+    /// Files of `{line:FILE}`, by name: those that are open, and those that lines further down name.
+    pub fn line_files(&self, plan: &Plan) -> Vec<String> {
+        let mut names: BTreeSet<String> = self.files.first.iter().map(|(name, _)| name.clone()).collect();
+        if let From::File { file, is_long: true, .. } = &self.from
+            && plan.request.templates
+            // What a file holds that takes seconds to read is unknown anyway.
+            && file.size() <= READ_WHOLE
+        {
+            names.extend(file.between("{line:", b'}'));
+        }
+        names.into_iter().collect()
     }
 
     /// Adds the targets known beforehand.

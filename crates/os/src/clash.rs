@@ -21,7 +21,7 @@ impl fmt::Display for Clash {
         match self {
             Self::Read((flag, path)) => write!(
                 f,
-                "{flag}: {} is a file that this command reads, and would be overwritten; name another",
+                "{flag}: this command reads {} and would overwrite it; name another file",
                 path.display()
             ),
             Self::Twice(other, (flag, path)) => write!(

@@ -40,7 +40,7 @@ pub fn open(path: &Path, adds: bool) -> Result<File> {
     options.create(true).write(true).append(adds).truncate(false);
     let opened = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENXIO) => Error::new(ErrorKind::NotConnected, "is a named pipe that nobody reads"),
+        Some(libc::ENXIO) => Error::new(ErrorKind::NotConnected, "it is a named pipe that nobody reads"),
         _ => error,
     })?;
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
@@ -52,7 +52,7 @@ fn again(number: RawFd) -> Result<File> {
     // SAFETY: it is borrowed for this call alone, and one that is not open is refused.
     let open = unsafe { BorrowedFd::borrow_raw(number) };
     if fcntl_getfl(open)? & OFlags::RWMODE == OFlags::RDONLY {
-        return Err(Error::new(ErrorKind::PermissionDenied, "is open for reading only"));
+        return Err(Error::new(ErrorKind::PermissionDenied, "it is open for reading only"));
     }
     Ok(File::from(open.try_clone_to_owned()?))
 }
@@ -120,7 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(write(&pipe, "x").unwrap_err().to_string(), "is a named pipe that nobody reads");
+        assert_eq!(write(&pipe, "x").unwrap_err().to_string(), "it is a named pipe that nobody reads");
         let mut reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
         write(&pipe, "x").unwrap();
         let mut text = String::new();

@@ -115,7 +115,7 @@ pub fn no_rate(result: &RunResult) -> Option<&'static str> {
     let only_received = matches!(packets.command.as_str(), "capture" | "gaps");
     match result.totals.offered {
         1 => Some("one frame alone has none"),
-        2.. if only_received => Some("unknown: the timestamps are missing or do not grow"),
+        2.. if only_received => Some("unknown: the timestamps are missing or do not increase"),
         _ => None,
     }
 }
@@ -359,6 +359,7 @@ pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
         Word::Degraded => "the figures hold, with the stated doubt",
         Word::Invalid if fails(CriterionId::Finished) => "this run was killed before it could be judged",
         Word::Invalid if fails(CriterionId::ResultReadable) => "the verdict of this run is lost",
+        Word::Invalid if fails(CriterionId::GapsMeasured) => "no gap was measured",
         Word::Invalid if verdict.criteria.iter().all(|criterion| criterion.holds) => {
             "nothing was judged: the figures say nothing about the target"
         }

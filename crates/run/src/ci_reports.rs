@@ -211,7 +211,7 @@ mod tests {
         let mut files = RunFiles::default();
         files.inputs.push(old.clone());
         let refused = Papers::open(&options, &files).unwrap_err().into_error().to_string();
-        assert!(refused.contains("is a file that this command reads"), "{refused}");
+        assert!(refused.contains("this command reads"), "{refused}");
         let papers = Papers::open(&options, &RunFiles::default()).unwrap();
         assert_eq!(fs::read(&old).unwrap(), b"kept");
         papers.begin(None).unwrap();

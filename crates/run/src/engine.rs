@@ -36,8 +36,8 @@ pub struct Brief {
     /// The canonical plan, and its hash without the limits.
     pub plan_text: String,
     pub plan_hash: String,
-    /// Files whose lines go into requests, and that only the engine knows; whether there may be more of them.
-    pub line_files: (Vec<PathBuf>, bool),
+    /// Files whose lines go into requests; some of them only the engine knows.
+    pub line_files: Vec<PathBuf>,
     /// For people: what is loaded, and how.
     pub target: String,
     pub load: String,

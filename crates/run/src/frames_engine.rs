@@ -127,7 +127,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         engine: plan.command.name(),
         plan_text: text_from_anywhere(plan),
         plan_hash: plan.hash().to_string(),
-        line_files: (Vec::new(), false),
+        line_files: Vec::new(),
         target: facts.target.clone(),
         load: facts.load.clone(),
         unit: "frame",

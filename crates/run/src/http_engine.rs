@@ -77,7 +77,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         engine: "http",
         plan_text: plan.to_toml_from_anywhere(),
         plan_hash: plan.hash().to_string(),
-        line_files: (facts.line_files.0.iter().map(Into::into).collect(), facts.line_files.1),
+        line_files: facts.line_files.iter().map(Into::into).collect(),
         target: describe::target(plan),
         load: describe::load(plan),
         unit: "request",

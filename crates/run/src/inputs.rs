@@ -10,9 +10,6 @@ use store::schema::InputFile;
 /// What is larger is told by its size alone: to read it again would take seconds.
 const LONGEST: u64 = 1 << 30;
 
-/// What files are called that lines far down in a file name.
-const LATER: &str = "files that later lines name";
-
 /// Files as they were before the run.
 #[derive(Debug, Default)]
 pub struct Inputs(Vec<(PathBuf, Look)>);
@@ -43,15 +40,12 @@ impl Inputs {
         Self(files.iter().filter_map(|file| Some((name(file)?, look(file)?))).collect())
     }
 
-    /// Looks at those that only the engine knew; `more`: and at others later, which nobody knows.
-    pub fn add(&mut self, files: &[PathBuf], more: bool) {
+    /// Looks at those that only the engine knew.
+    pub fn add(&mut self, files: &[PathBuf]) {
         for (file, look) in Self::look(files).0 {
             if !self.0.iter().any(|(known, _)| *known == file) {
                 self.0.push((file, look));
             }
-        }
-        if more {
-            self.0.push((PathBuf::from(LATER), Look::Stream));
         }
     }
 
@@ -117,7 +111,7 @@ mod tests {
         std::fs::write(&file, "abc").unwrap();
         std::fs::write(&other, "abd").unwrap();
         let mut inputs = Inputs::look(&[file.clone(), "/dev/null".into(), "-".into()]);
-        inputs.add(&[file.clone(), other.clone()], true);
+        inputs.add(&[file.clone(), other.clone()]);
         // As cp -p does: size and times are the same.
         let times = std::fs::metadata(&file).unwrap().modified().unwrap();
         let written = File::options().write(true).open(&file).unwrap();
@@ -125,7 +119,7 @@ mod tests {
         written.set_modified(times).unwrap();
         let read = inputs.read();
         let has_digest: Vec<bool> = read.iter().map(|input| input.sha256.is_some()).collect();
-        assert_eq!(has_digest, [false, true, false, true, false], "{read:?}");
+        assert_eq!(has_digest, [false, true, false, true], "{read:?}");
         assert_eq!(read[2].file, "/dev/stdin");
     }
 

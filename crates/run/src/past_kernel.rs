@@ -114,9 +114,9 @@ fn silent(all: &[Silent]) -> impl Iterator<Item = String> {
         let what = if *is_gateway { ", the gateway (gw=)," } else { "" };
         let how = if at.is_ipv4() { "ARP" } else { "neighbour discovery" };
         if *was_there {
-            return format!("{at}{what} stopped answering {how} during the run");
+            return format!("{at}{what} stopped replying to {how} during the run");
         }
-        format!("{at}{what} did not answer {how}, so nothing was sent there: is the address right, and its host up?")
+        format!("{at}{what} did not reply to {how}, so nothing was sent there: is the address right, and the host up?")
     })
 }
 
@@ -170,8 +170,8 @@ mod tests {
         assert_eq!(told, ("02:74:c6:12:00:0a", "fast", "asked for"));
         assert!(result.notes.iter().any(|note| note.contains("ip_forward")), "{:?}", result.notes);
         for silent in [
-            "198.18.0.99, the gateway (gw=), did not answer ARP",
-            "fd00::7 stopped answering neighbour discovery during",
+            "198.18.0.99, the gateway (gw=), did not reply to ARP",
+            "fd00::7 stopped replying to neighbour discovery during",
         ] {
             assert!(result.notes.iter().any(|note| note.starts_with(silent)), "{:?}", result.notes);
         }

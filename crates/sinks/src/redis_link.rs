@@ -199,9 +199,9 @@ impl Link {
 
     /// Of a reply that no Redis gives to this command.
     pub fn strange(&self, command: &str, reply: &Value) -> SinkError {
-        let said: String = format!("{reply:?}").chars().take(WORDS).collect();
+        let said: String = on_the_wire(reply).chars().take(WORDS).collect();
         self.place.refused(format!(
-            "what listens on {} is not Redis, or not its streams: it replied to {command} with {said}",
+            "{} does not reply as Redis does: its reply to {command} was {said}",
             self.address()
         ))
     }
@@ -216,12 +216,12 @@ impl Link {
         match exceeded {
             Some(Exceeded::Whole) => {
                 let s = REPLY.whole.as_secs();
-                return self.place.unreachable(format!("a reply of {address} did not end within {s} s"));
+                return self.place.unreachable(format!("a reply from {address} did not end within {s} s"));
             }
             Some(Exceeded::Bytes) => {
                 let mib = REPLY.bytes >> 20;
                 return self.place.refused(format!(
-                    "a reply of {address} is longer than {mib} MiB, so it is none to what Tare asked"
+                    "a reply from {address} is longer than {mib} MiB, which Redis would not send"
                 ));
             }
             None => {}
@@ -243,6 +243,19 @@ impl Link {
                 .refused(format!("its certificate is not trusted ({why}); name its authority with ?ca=FILE")),
             _ => self.place.unreachable(format!("the connection to {address} failed: {why}")),
         }
+    }
+}
+
+/// A reply as it begins on the wire.
+fn on_the_wire(reply: &Value) -> String {
+    match reply {
+        Value::Okay => "+OK".to_owned(),
+        Value::SimpleString(text) => format!("+{text}"),
+        Value::Int(number) => format!(":{number}"),
+        Value::Nil => "$-1".to_owned(),
+        Value::BulkString(text) => format!("${} {}", text.len(), String::from_utf8_lossy(text)),
+        Value::Array(items) => format!("*{}", items.len()),
+        other => format!("{other:?}"),
     }
 }
 

@@ -12,7 +12,7 @@ pub enum StoreError {
     #[error("{} is a file; the run folder needs a folder", .0.display())]
     NotAFolder(PathBuf),
     /// And this.
-    #[error("{}: the name is not UTF-8, so result.json and tare runs cannot have it; name another folder", .0.escape_ascii())]
+    #[error("{}: the path is not UTF-8, so result.json cannot contain it; name another folder", .0.escape_ascii())]
     NotUtf8(Vec<u8>),
     #[error(
         "no place for run folders: neither XDG_STATE_HOME nor HOME is an absolute path; set one, or use --out DIR"

@@ -181,7 +181,7 @@ pub fn write_whole(
 fn put(folder: &File, temporary: &str, name: &str, mine: Option<FileId>) -> io::Result<()> {
     let there = FileId::named(folder, name).ok();
     if there.is_some() && there != mine {
-        return Err(io::Error::other("another program has put a file there, which stays as it is"));
+        return Err(io::Error::other("another program created this file; it was left alone"));
     }
     if there.is_some() {
         return Ok(renameat(folder, temporary, folder, name)?);

@@ -10,9 +10,7 @@ pub enum MergeError {
     Twice(String),
     #[error("{0} and {1} have different plans, so they are not trials of one load; use tare compare")]
     Plans(String, String),
-    #[error(
-        "the files of {0} and {1} did not hold the same, so they are not trials of one load; use tare compare"
-    )]
+    #[error("the files of {0} and {1} differ, so they are not trials of one load; use tare compare")]
     Files(String, String),
 }
 
@@ -57,7 +55,7 @@ fn same_plan(runs: &[StoredRun]) -> Result<Vec<String>, MergeError> {
         }
         doubts.extend(held.unknown.iter().map(|file| unknown(file, &one, &two)));
         if is_unread(&first.plan, &first.result.inputs) && is_unread(&other.plan, &other.result.inputs) {
-            doubts.push(unknown("the plan's files", &one, &two));
+            doubts.push(unknown("each of the plan's files", &one, &two));
         }
     }
     Ok(doubts)
@@ -74,7 +72,7 @@ fn is_one_plan(one: &StoredRun, other: &StoredRun) -> bool {
 
 /// That nobody knows whether a file of two runs held the same.
 pub fn unknown(file: &str, one: &str, other: &str) -> String {
-    format!("it is unknown whether {file} held the same in {one} and {other}")
+    format!("it is unknown whether {file} was the same in {one} and {other}")
 }
 
 #[cfg(test)]
@@ -120,6 +118,6 @@ mod tests {
         let changed = run("b", "1", "", Some("y"));
         assert!(matches!(may_merge(&[first(), changed]), Err(MergeError::Files(..))));
         let doubts = may_merge(&[first(), run("b", "1", "", None)]).unwrap();
-        assert_eq!(doubts, ["it is unknown whether u held the same in a and b"]);
+        assert_eq!(doubts, ["it is unknown whether u was the same in a and b"]);
     }
 }

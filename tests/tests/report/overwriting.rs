@@ -71,9 +71,9 @@ fn what_a_command_reads_is_not_overwritten() {
         ("delays", "target --for 0.1s --delay file:@/delays --summary @/delays"),
         ("key", "target --for 0.1s --cert @/cert --key @/key --truth @/key"),
     ] {
-        folder.keeps(name, words, "is a file that this command reads, and would be overwritten");
+        folder.keeps(name, words, "and would overwrite it; name another file");
     }
-    let why = "is a file that this command reads";
+    let why = ": this command reads ";
     folder.keeps("ca", &format!("{LOAD} --no-save --ca @/ca --junit @/ca {url}"), why);
     let token = format!("{LOAD} --no-save --live=127.0.0.1:0 --live-token=@@/token --markdown @/token {url}");
     let at = folder.0.path().display().to_string();

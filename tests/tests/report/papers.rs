@@ -165,13 +165,13 @@ fn a_run_folder_whose_name_is_not_utf_8_is_refused() {
         };
         let (code, stderr) = said(words, command, folder.path());
         assert_eq!(code, Some(2), "{words}: {stderr}");
-        assert!(stderr.contains("caf\\xe9: the name is not UTF-8"), "{words}: {stderr}");
+        assert!(stderr.contains("caf\\xe9: the path is not UTF-8"), "{words}: {stderr}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
     // So is one below such a folder.
     std::fs::create_dir(&in_odd).expect("a folder");
     let (code, stderr) = said(LOAD, &[OsStr::new("--out"), OsStr::new("run"), OsStr::new(&url)], &in_odd);
-    assert!(code == Some(2) && stderr.contains("the name is not UTF-8"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("the path is not UTF-8"), "{stderr}");
     assert_eq!(std::fs::read_dir(&in_odd).expect("it is there").count(), 0);
     // A flag that takes only text says which word is none.
     let (code, stderr) = said("report", &[odd], folder.path());

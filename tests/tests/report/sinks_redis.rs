@@ -301,8 +301,7 @@ fn a_reply_that_never_ends_is_given_up() {
 fn a_server_that_says_ok_to_everything_is_told_as_no_redis() {
     let _beside = beside_others();
     let port = no_redis(|_| (b"+OK\r\n".to_vec(), b""));
-    let said =
-        format!("what listens on 127.0.0.1:{port} is not Redis, or not its streams: it replied to INFO with");
+    let said = format!("127.0.0.1:{port} does not reply as Redis does: its reply to INFO was +OK");
     let run = read_back(port);
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.contains(&said), "{run}");

@@ -135,7 +135,7 @@ pub struct RequestArgs {
     /// Request header (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", action = ArgAction::Append)]
     pub headers: Vec<String>,
-    /// Request body, or @FILE to read it once from a file (@-: standard input); placeholders are filled in
+    /// Request body, or @FILE (@-: standard input), read once; placeholders are filled in
     #[arg(
         short = 'd',
         long,
@@ -309,7 +309,7 @@ impl std::fmt::Display for NoSuchTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.typed == "-" {
             return f.write_str(
-                "URLs are read more than once, which standard input cannot be: save them to a file",
+                "URLs are read more than once, so they cannot come from standard input: save them to a file",
             );
         }
         write!(f, "'{}' is neither a URL (http://…) nor a file", self.typed)?;

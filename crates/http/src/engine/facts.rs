@@ -25,8 +25,8 @@ pub struct Facts {
     pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
-    /// Files of `{line:FILE}` that were opened, and whether lines that nobody has read yet may name more.
-    pub line_files: (Vec<String>, bool),
+    /// Files of `{line:FILE}`, by name.
+    pub line_files: Vec<String>,
     /// The FPGA module makes the load, in simulated time; whether its target lives in another time.
     pub simulated: Option<bool>,
     /// Where connections go. Those of a large URL file, and redirects, are known when the first is opened.

@@ -315,3 +315,10 @@ fn five_million_lines_open_at_once_and_take_no_memory() {
         assert!(grown < 8 << 10, "{order:?} took {grown} KiB");
     }
 }
+
+#[test]
+fn what_lines_name_is_found_wherever_it_stands() {
+    let file = file_with("http://a/{line:x}\n# {line:y}\nhttp://a/{line:open\nhttp://b/{line:x}/{line:z 1}");
+    let found = open(&file, LineOrder::Sequential, 1).between("{line:", b'}');
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["x", "y", "z 1"]);
+}

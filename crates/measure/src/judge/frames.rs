@@ -136,10 +136,9 @@ fn arrivals(totals: &RunTotals) -> Criterion {
 
 /// Without a gap there is no figure that a verdict could be about.
 fn gaps_measured(gaps: u64) -> Criterion {
-    Criterion::new(CriterionId::GapsMeasured, gaps as f64, 1.0).invalid_beyond(Some(1.0)).advise(|| {
-        "no gap was measured: the note says what is missing; check the file or port, the filter and --signed"
-            .into()
-    })
+    Criterion::new(CriterionId::GapsMeasured, gaps as f64, 1.0)
+        .invalid_beyond(Some(1.0))
+        .advise(|| "check the file or port, the filter and --signed; a note says what is missing".into())
 }
 
 /// How long the schedule was, against how long it took: below 1 the port or the CPU could not keep the rate.

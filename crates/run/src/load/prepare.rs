@@ -55,7 +55,7 @@ impl<'a> Prepared<'a> {
         let clock = HostClock::calibrate();
         let mut engine = prepare(clock)?;
         let brief = engine.brief();
-        inputs.add(&brief.line_files.0, brief.line_files.1);
+        inputs.add(&brief.line_files);
         let thresholds = limits::watch(&brief.limits, &brief.names, brief.measuring())?;
         let mut watching = Watching::start(&options.live, &brief.cpus)?;
         let mut sink = sink(options, brief.engine, started)?;

@@ -46,7 +46,7 @@ fn who_cannot_be_reached_is_told_by_its_cause() {
         let own = "--via packet:gen0,ip=198.18.0.20/24,gw=198.18.0.77";
         let run = ground.by_kernel(&format!("{own} {hasty}")).run();
         assert_eq!((run.code, run.outcome("connect.timeout")), (Some(5), 4), "{run}");
-        assert!(run.remarks().contains("198.18.0.77, the gateway (gw=), did not answer ARP"), "{run}");
+        assert!(run.remarks().contains("198.18.0.77, the gateway (gw=), did not reply to ARP"), "{run}");
     }
     only_the_target(capture);
 }

@@ -135,7 +135,8 @@ fn a_plan_that_the_fast_path_cannot_carry_goes_by_the_general_one_or_not_at_all(
         let forced = ground.by("packet", &format!("--accept-invalid --via-path fast {load}")).run();
         assert_eq!(forced.code, Some(code), "{forced}");
         if code == 2 {
-            let said = format!("--via-path fast: it cannot carry this plan, for {why}; leave it out");
+            let said =
+                format!("--via-path: the fast path cannot carry this plan ({why}); leave out --via-path");
             assert!(forced.stderr.contains(&said), "{forced}");
         }
     }

@@ -153,7 +153,7 @@ fn a_target_is_a_url_or_a_file() {
         ),
         ("missing.txt", "'missing.txt' is neither a URL (http://…) nor a file"),
         ("missing", "'missing' is neither a URL (http://…) nor a file"),
-        ("-", "URLs are read more than once, which standard input cannot be: save them to a file"),
+        ("-", "URLs are read more than once, so they cannot come from standard input: save them to a file"),
     ] {
         assert_eq!(refusal(typed), expected);
     }
