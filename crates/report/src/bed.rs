@@ -33,7 +33,7 @@ pub fn bed(state: &State) -> String {
         }
     }
     if !state.gro {
-        text += "  live: and `tare forward --xdp` need GRO at both ends: tare lab up --gro\n";
+        text += "  live: and `tare forward --xdp` need GRO at both ends, as a bed of `tare lab up --gro` has\n";
     }
     text += "\nTry:\n";
     for command in commands(state) {

@@ -198,6 +198,6 @@ fn with_gro_its_ends_take_frames_of_xdp_programs() {
     );
     assert!(gro(&up.0).ends_with(": on"), "{}", gro(&up.0));
     let (plain, shown) = Up::new("nogro", "");
-    assert!(shown.contains("need GRO at both ends: tare lab up --gro"), "{shown}");
+    assert!(shown.contains("need GRO at both ends, as a bed of `tare lab up --gro` has"), "{shown}");
     assert!(gro(&plain.0).ends_with(": off"), "{}", gro(&plain.0));
 }
