@@ -226,7 +226,7 @@ pub trait Driven {
     /// How the rate was changed by hand, as a label.
     fn steered(&self, origin: Instant) -> Option<String>;
 
-    /// Called once the run folder is there (or is known to be none), before the start.
+    /// Called once it has started, with the run folder if there is one.
     fn settle_in(&mut self, folder: Option<&Path>) {
         let _ = folder;
     }

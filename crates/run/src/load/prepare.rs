@@ -80,7 +80,6 @@ impl<'a> Prepared<'a> {
         if options.progress == Shown::Line && !options.live.no_view {
             watching.open_view(&brief)?;
         }
-        engine.settle_in(sink.anchor().as_deref());
         Ok(Self {
             options,
             clock,

@@ -93,6 +93,8 @@ impl Prepared<'_> {
             hub.start(run_sinks::origin_unix_ns(&clock, origin));
             run_sinks::tapped(recorders, origin, hub)
         })?;
+        // Not before signals are heeded and the load knows its commands: whoever sees the socket uses them.
+        engine.settle_in(sink.anchor().as_deref());
         let _patient = os::scheduling::Patient::begin();
         let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
         let mut watch = clock.watch();
