@@ -439,8 +439,8 @@ fn samples(totals: &RunTotals) -> Criterion {
 fn sinks_lost(sinks: &SinkLoss) -> Criterion {
     Criterion::new(CriterionId::SinksLost, sinks.lost as f64, 0.0).advise(|| {
         format!(
-            "{} did not get all rows and events ({}); the run folder has every row, as far as that could be \
-             stored: repair the sink, or leave out its --to (or --samples)",
+            "{} did not get all rows and events ({}); a run folder, if one is kept, has every row that could \
+             be stored: repair the sink, or leave out its --to (or --samples)",
             sinks.place, sinks.trouble
         )
     })
