@@ -33,7 +33,8 @@ pub fn bed(state: &State) -> String {
         }
     }
     if !state.gro {
-        text += "  live: and `tare forward --xdp` need GRO at both ends, as a bed of `tare lab up --gro` has\n";
+        text +=
+            "  live: and `tare forward --xdp` need GRO at both ends, as a bed of `tare lab up --gro` has\n";
     }
     text += "\nTry:\n";
     for command in commands(state) {
