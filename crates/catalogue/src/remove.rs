@@ -17,19 +17,6 @@ use std::path::{Path, PathBuf};
 
 const REMOVING: &str = ".removing-";
 
-/// Everything that a run may have in its folder.
-const OWN_FILES: &[&str] = &[
-    "result.json",
-    "begun.json",
-    "plan.toml",
-    "environment.json",
-    "intervals.jsonl",
-    "latency.hlog",
-    "report.html",
-    "samples.parquet",
-    "tags.json",
-];
-
 /// What is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
@@ -132,8 +119,8 @@ fn size(folder: &Path) -> u64 {
 
 fn remove_own_files(folder: &Path) -> Result<Removed, CatalogueError> {
     let mut bytes = 0;
-    let parts = OWN_FILES.iter().map(|name| format!(".{name}.part"));
-    for name in OWN_FILES.iter().map(|name| (*name).to_owned()).chain(parts) {
+    let parts = store::RUN_FILES.iter().map(|name| format!(".{name}.part"));
+    for name in store::RUN_FILES.iter().map(|name| (*name).to_owned()).chain(parts) {
         let path = folder.join(name);
         let length = fs::symlink_metadata(&path).map_or(0, |file| file.len());
         match fs::remove_file(&path) {

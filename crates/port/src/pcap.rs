@@ -18,7 +18,7 @@ mod writer;
 pub use bytes::{Described, Statistics};
 pub use interface::{Interface, LinkType};
 pub use reader::{Captured, Format, Reader};
-pub use rotation::{Rotating, Rotation, numbered};
+pub use rotation::{Rotating, Rotation, number_of, numbered};
 pub use writer::{Style, Writer, Written};
 
 use crate::about::{Abilities, About, StampedBy};

@@ -8,8 +8,10 @@ use os::clash::{self, Written};
 use plan::Plan;
 use plan::packets::PacketPlan;
 use port::Address;
+use port::pcap::{number_of, numbered};
 use sinks::Address::File;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub struct RunFiles {
     read: Vec<PathBuf>,
     /// By the engine.
     written: Vec<Written>,
+    /// Written as numbered files.
+    rotated: Option<PathBuf>,
 }
 
 impl RunFiles {
@@ -28,7 +32,7 @@ impl RunFiles {
         if let Some((chain, key)) = &plan.tls.client {
             read.extend([chain.clone(), key.clone()]);
         }
-        Self { inputs: plan.files(), read, written: Vec::new() }
+        Self { inputs: plan.files(), read, ..Self::default() }
     }
 
     pub fn of_frames(plan: &PacketPlan) -> Self {
@@ -44,11 +48,11 @@ impl RunFiles {
             let beside = address.beside(plan.queues()).into_iter();
             files.written.extend(beside.map(|file| (format!("{} {}", port.key, port.address), file)));
         }
-        let kept = plan.kept().map(|(file, rotates)| match rotates {
-            true => port::pcap::numbered(&file, 1),
-            false => file,
-        });
-        files.written.extend(kept.map(|file| ("--write".to_owned(), file)));
+        match plan.kept() {
+            Some((file, true)) => files.rotated = Some(file),
+            Some((file, false)) => files.written.push(("--write".to_owned(), file)),
+            None => {}
+        }
         files
     }
 
@@ -69,7 +73,25 @@ impl RunFiles {
         let token = options.live.token.as_deref().and_then(|token| token.strip_prefix('@'));
         let more = options.reads.iter().cloned().chain(token.map(PathBuf::from));
         let read: Vec<PathBuf> = self.inputs.iter().chain(&self.read).cloned().chain(more).collect();
+        let out = options.out.as_deref().filter(|_| options.save);
+        let own = out.iter().flat_map(|out| store::RUN_FILES.iter().map(|name| out.join(name)));
+        written.extend(own.map(|file| ("--out".to_owned(), file)));
+        let rotated = self.numbered(&written, &read).into_iter();
+        written.extend(rotated.map(|file| ("--write".to_owned(), file)));
         clash::check(&written, &read).map_err(Failure::wrong)
+    }
+
+    /// Files of a rotation that others may be: the first, those whose names are among `written` and `read`, and
+    /// those that are there.
+    fn numbered(&self, written: &[Written], read: &[PathBuf]) -> Vec<PathBuf> {
+        let Some(file) = &self.rotated else { return Vec::new() };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let there = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+        let names = written.iter().map(|(_, path)| path).chain(read).filter_map(|path| path.file_name());
+        let mut numbers = BTreeSet::from([1]);
+        numbers.extend(names.filter_map(|name| number_of(file, name)));
+        numbers.extend(there.filter_map(|entry| number_of(file, &entry.file_name())));
+        numbers.into_iter().map(|number| numbered(file, number)).collect()
     }
 }
 
@@ -120,6 +142,7 @@ mod tests {
             send("port = \"record,file=x:pcap:./x\"\nrate = \"1/s\""),
             capture("port = \"pcap,interface=0:x\"\nwrite = \"x\""),
             capture("port = \"pcap:x-00001.pcap\"\nwrite = \"x.pcap\"\nrotate = \"5\""),
+            capture("port = \"pcap:x-00017.pcap\"\nwrite = \"./x.pcap\"\nrotate = \"5\""),
             capture("port = \"record,file=x:pcap:x\""),
         ] {
             assert!(!refused(&files, &none).is_empty(), "{files:?}");
@@ -134,6 +157,12 @@ mod tests {
             ""
         );
         assert_eq!(capture("port = \"pcap,interface=0:x\"").inputs, [PathBuf::from("x")]);
+        let rotated = capture("port = \"pcap:y\"\nwrite = \"x.pcap\"\nrotate = \"5\"");
+        assert!(!refused(&rotated, &junit("x-00100.pcap")).is_empty());
+        assert_eq!(refused(&rotated, &junit("x-100.pcap")) + &refused(&rotated, &junit("x-.pcap")), "");
+        let out = |file: &str| Options { out: Some("o".into()), save: true, ..junit(file) };
+        assert!(!refused(&files, &out("o/intervals.jsonl")).is_empty());
+        assert_eq!(refused(&files, &out("o/rows.csv")), "");
         let read = Options { reads: vec!["z".into()], ..junit("z") };
         assert!(!refused(&files, &read).is_empty());
         let mut read = junit("t2");

@@ -23,7 +23,7 @@ use measure::ExitStatus;
 use order::Turns;
 use stats::sequential::{Look, Until};
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -321,7 +321,9 @@ impl Work<'_> {
         let json = report::trials_json(group);
         if matches!(self.place, Place::Kept(_)) {
             for (name, text) in [("trials.json", &json), ("report.html", &report::trials_html(group))] {
-                if let Err(why) = std::fs::write(self.place.path().join(name), text) {
+                // Not over what somebody put there meanwhile.
+                let made = std::fs::File::create_new(self.place.path().join(name));
+                if let Err(why) = made.and_then(|mut file| file.write_all(text.as_bytes())) {
                     complain(&format!("tare: could not store {name}: {why}"));
                     self.worst = worse(self.worst, 1);
                 }

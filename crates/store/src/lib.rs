@@ -56,7 +56,7 @@ pub use may_merge::{MergeError, may_merge, unknown};
 pub use measure::packets;
 pub use merge_runs::{merge_runs, merged_timeline};
 pub use read::{Intervals, StoredRun, load_run};
-pub use run_folder::{BEGUN, RunFolder, check_folder, check_name, run_name, state_dir};
+pub use run_folder::{BEGUN, RUN_FILES, RunFolder, check_folder, check_name, run_name, state_dir};
 pub use run_histograms::{RunHistograms, merged_series};
 pub use schema::RunResult;
 pub use series::{BoundedIntervals, MAX_INTERVALS};

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::keeper::is_held;
 use crate::rebuild;
 use crate::regular;
-use crate::run_folder::{BEGUN, ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT};
+use crate::run_folder::{BEGUN, ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT, TAGS};
 use crate::schema::{Interval, RunResult, SCHEMA};
 use crate::stored_timeline::stored_timeline;
 use crate::timeline::Timeline;
@@ -29,7 +29,7 @@ impl StoredRun {
     /// Files that it is read from; not all have to be there.
     pub fn files(&self) -> Vec<PathBuf> {
         let folder = if self.folder.is_dir() { self.folder.as_path() } else { Path::new("") };
-        let names = [BEGUN, RESULT, PLAN, ENVIRONMENT, INTERVALS, HLOG, "tags.json"];
+        let names = [BEGUN, RESULT, PLAN, ENVIRONMENT, INTERVALS, HLOG, TAGS];
         names.iter().map(|name| folder.join(name)).collect()
     }
 }

@@ -48,6 +48,10 @@ pub const BEGUN: &str = "begun.json";
 pub(crate) const RESULT: &str = "result.json";
 pub(crate) const PLAN: &str = "plan.toml";
 pub(crate) const ENVIRONMENT: &str = "environment.json";
+pub(crate) const TAGS: &str = "tags.json";
+/// Everything that a run may have in its folder.
+pub const RUN_FILES: [&str; 9] =
+    [RESULT, BEGUN, PLAN, ENVIRONMENT, INTERVALS, HLOG, "report.html", "samples.parquet", TAGS];
 
 /// A run folder that is being written.
 pub struct RunFolder {
@@ -55,6 +59,8 @@ pub struct RunFolder {
     path: PathBuf,
     /// It itself, wherever it is.
     held: File,
+    /// Somebody else made it.
+    was_there: bool,
     name: String,
     started: SystemTime,
     rows: Log,
@@ -75,11 +81,13 @@ impl RunFolder {
             Some(path) => {
                 let name = run_name(engine, now);
                 check_name(path)?;
+                let was_there = path.is_dir();
                 let made = fs::create_dir_all(path);
                 check_empty(path)?;
                 made.map_err(|why| StoreError::Create { path: path.to_owned(), why })?;
                 let failed = |why| StoreError::Create { path: path.to_owned(), why };
-                let folder = Self::in_folder(path.to_owned(), name, now).map_err(failed)?;
+                let mut folder = Self::in_folder(path.to_owned(), name, now).map_err(failed)?;
+                folder.was_there = was_there;
                 match folder.rows.creation_error() {
                     Some(why) => Err(StoreError::Create { path: path.to_owned(), why }),
                     None => Ok(folder),
@@ -120,6 +128,7 @@ impl RunFolder {
             rows,
             reserve: Reserve::take(&held),
             held,
+            was_there: false,
             histograms,
             hlog,
             path,
@@ -288,11 +297,11 @@ impl Sink for RunFolder {
 
     /// A folder that has something else in it stays.
     fn discard(&mut self) {
-        for name in [INTERVALS, HLOG, PLAN, ENVIRONMENT, BEGUN] {
+        for name in [INTERVALS, HLOG, PLAN, ENVIRONMENT, BEGUN, TAGS] {
             let _ = unlinkat(&self.held, name, AtFlags::empty());
         }
         let place = self.whereabouts();
-        if self.is_at(&place) {
+        if self.is_at(&place) && !self.was_there {
             let _ = fs::remove_dir(place);
         }
     }
@@ -454,6 +463,12 @@ mod tests {
         run.begin(&RunResult::default());
         run.discard();
         assert!(!out.exists());
+        // A folder that somebody else made stays, as it was.
+        fs::create_dir(&out).unwrap();
+        let mut run = RunFolder::create(Some(&out), "http", noon()).unwrap();
+        fs::write(out.join(TAGS), "{}").unwrap();
+        run.discard();
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::bytes::Statistics;
 use super::writer::{Style, Writer, Written};
 use crate::{PortError, Stamp};
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use units::Picos;
 
@@ -125,6 +126,14 @@ fn sum(a: &Written, b: &Written) -> Written {
         last: if b.frames > 0 { b.last } else { a.last },
         calls: a.calls + b.calls,
     }
+}
+
+/// Which file of a rotation has this name, if one has: 1 for `capture-00001.pcapng` of `capture.pcapng`.
+pub fn number_of(path: &Path, name: &OsStr) -> Option<u64> {
+    let end = name.to_str()?.rsplit_once('-')?.1;
+    let digits: String = end.chars().take_while(char::is_ascii_digit).collect();
+    let number = digits.parse().ok()?;
+    (numbered(path, number).file_name() == Some(name)).then_some(number)
 }
 
 /// `capture.pcapng` as `capture-00001.pcapng`.
