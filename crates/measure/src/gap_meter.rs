@@ -18,7 +18,7 @@ mod list;
 
 use crate::moments::Moments;
 use crate::packets::{GapError, GapReport};
-use crate::series::{Histogram, LONGEST};
+use crate::series::Histogram;
 use list::{Follower, GapPair};
 use std::sync::Arc;
 use units::Picos;
@@ -26,8 +26,8 @@ use units::Picos;
 /// Most bins of a report's histogram.
 pub const GAP_BINS: usize = 400;
 
-/// A gap further from zero is kept as this: a day.
-const FARTHEST_NS: i64 = 86_400_000_000_000;
+/// A gap further from zero is kept as this: a hundred days.
+const FARTHEST_NS: i64 = 8_640_000_000_000_000;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct GapMeter {
     follower: Follower,
     /// Gaps below zero: the stamps run backwards there.
     backward: u64,
+    /// Gaps further from zero than [`FARTHEST_NS`].
+    beyond: u64,
     /// In ns.
     gaps: Moments,
     gap_values: Histogram<u64>,
@@ -82,6 +84,7 @@ impl GapMeter {
             last: None,
             follower: Follower::default(),
             backward: 0,
+            beyond: 0,
             gaps: Moments::default(),
             gap_values: values(4, 1_000_000),
             errors: Moments::default(),
@@ -153,8 +156,9 @@ impl GapMeter {
     fn gap(&mut self, before: u64, now: u64) -> i64 {
         let gap = difference(before, now);
         self.backward += u64::from(gap < 0);
+        self.beyond += u64::from(gap.abs() == FARTHEST_NS);
         self.gaps.add(gap);
-        record(&mut self.gap_values, gap.max(0) as u64, LONGEST.as_nanos());
+        record(&mut self.gap_values, gap.max(0) as u64);
         gap
     }
 
@@ -162,7 +166,7 @@ impl GapMeter {
     fn error(&mut self, (gap_ps, requested_ps): GapPair) -> Picos {
         let error = gap_ps.saturating_sub(requested_ps).saturating_abs();
         self.errors.add(error);
-        record(&mut self.error_values, error as u64, LONGEST.as_picos());
+        record(&mut self.error_values, error as u64);
         Picos::from_picos(error as u64)
     }
 
@@ -173,6 +177,7 @@ impl GapMeter {
         }
         self.follower.slips += other.follower.slips;
         self.backward += other.backward;
+        self.beyond += other.beyond;
         self.gaps.merge(&other.gaps);
         self.errors.merge(&other.errors);
         add(&mut self.gap_values, &other.gap_values);
@@ -199,6 +204,7 @@ impl GapMeter {
             stamp_error_from: stamping.error_from.clone(),
             count: self.gaps.count(),
             backward: self.backward,
+            beyond: self.beyond,
             requested_ns: match &self.requested {
                 Requested::Even(gap) => Some(gap.as_picos() as f64 / 1e3),
                 _ => None,
@@ -260,12 +266,12 @@ fn values(digits: u8, usual: u64) -> Histogram<u64> {
 }
 
 #[inline]
-fn record(values: &mut Histogram<u64>, value: u64, longest: u64) {
-    values.record(value.min(longest)).expect("an hour fits in a histogram that may grow");
+fn record(values: &mut Histogram<u64>, value: u64) {
+    values.record(value).expect("a hundred days fit in a histogram that may grow");
 }
 
 fn add(into: &mut Histogram<u64>, from: &Histogram<u64>) {
-    into.add(from).expect("an hour fits in a histogram that may grow");
+    into.add(from).expect("a hundred days fit in a histogram that may grow");
 }
 
 /// The value at a quantile (nearest rank): the multiple of `unit` in its bucket, if there is one; otherwise its

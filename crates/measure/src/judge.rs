@@ -116,7 +116,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         criteria.extend(of_every_load(totals, health, conditions));
         criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
         criteria.extend(conditions.weighed.as_ref().map(weighed::share));
-        if frames.simulated {
+        if frames.simulated || frames.of_file {
             criteria.retain(|criterion| criterion.id.about().of == Of::TheRun);
         }
         return criteria;

@@ -199,6 +199,9 @@ pub struct GapReport {
     pub error_histogram: Vec<(f64, u64)>,
     /// Gaps below zero: stamps that ran backwards.
     pub backward: u64,
+    /// Gaps of more than a hundred days, which count as a hundred days: a clock was set.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub beyond: u64,
 }
 
 /// |measured − requested gap|, in nanoseconds.

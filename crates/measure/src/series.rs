@@ -12,8 +12,8 @@ pub type Histogram<C> = hdrhistogram::Histogram<C>;
 
 /// The longest time that a histogram tells apart: one hour.
 pub const LONGEST: Picos = Picos::from_secs(3_600);
-/// Histograms of requests' times have counters for this much from the start. Memory stays flat in a long run when a
-/// first long pause comes: a histogram that grows doubles.
+/// Histograms of requests' times have counters for this much from the start. So memory stays flat in a long run
+/// when a first long pause comes: a histogram that grows doubles.
 const USUAL: Picos = Picos::from_secs(16);
 
 /// What one histogram is about.
@@ -156,8 +156,8 @@ pub struct SeriesSet<C: Counter> {
 }
 
 impl<C: Counter> SeriesSet<C> {
-    /// Empty. What a request's times usually need is there from the start. Other counters are made as values need
-    /// them: a histogram grows when a value twice the largest so far comes, never beyond one hour.
+    /// Empty. What a request's times usually need is there from the start. Other counters are made as values
+    /// need them: a histogram grows when a value twice the largest so far comes, never beyond one hour.
     pub fn new() -> Self {
         let room = |series: &Series| if series.is_per_request() { USUAL } else { Picos::ZERO };
         Self {

@@ -266,7 +266,7 @@ pub fn cell(cell: &Cell, unit: &str) -> String {
 
 fn figure(value: f64, unit: &str) -> String {
     match unit {
-        "ns" => time_f64(value),
+        "ns" => words::in_unit(value, unit),
         "ns²" => format!("{} ns²", words::number(value)),
         "share" => words::share(value),
         "bytes" if value < 10_000.0 => count(value.max(0.0).round() as u64),
@@ -344,6 +344,12 @@ mod tests {
             histogram: vec![(13_000.0, 1), (13_560.0, 1), (14_000.0, 1)],
             ..GapReport::default()
         }
+    }
+
+    #[test]
+    fn a_gap_below_zero_has_its_sign() {
+        assert_eq!(cell(&Cell::Figure(-1e6), "ns"), "−1.00 ms");
+        assert_eq!(cell(&Cell::Figure(7.46e28), "ns²"), "7.46e28 ns²");
     }
 
     #[test]

@@ -96,6 +96,7 @@ pub fn number(value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "" };
     let size = value.abs();
     let text = match size {
+        s if s >= 1e18 => format!("{s:.2e}"),
         s if s >= 99.95 => count(s.round() as u64),
         s if s >= 9.995 => trimmed(format!("{s:.1}")),
         s if s >= 0.9995 || s == 0.0 => trimmed(format!("{s:.2}")),
@@ -163,6 +164,7 @@ pub fn signed_share(value: f64) -> String {
 /// A value of a criterion or threshold in its unit.
 pub fn in_unit(value: f64, unit: &str) -> String {
     match unit {
+        "ns" if value < 0.0 && value.is_finite() => format!("−{}", time_f64(-value)),
         "ns" if value.is_finite() => time_f64(value),
         "s" if value.is_finite() => seconds(value),
         "share" | "ratio" => share(value),

@@ -81,6 +81,10 @@ struct Frames {
 }
 
 impl Frames {
+    fn only_received(&self) -> bool {
+        matches!(self.command, Command::Capture | Command::Gaps)
+    }
+
     fn new(job: Box<dyn Job>, plan: &PacketPlan, clock: HostClock, has_keys: bool) -> Self {
         let facts = job.facts();
         Self {
@@ -244,14 +248,14 @@ impl Driven for Frames {
         let (flags, no_spin) = (self.flags, self.facts.no_spin.clone());
         let gaps = self.findings.report.gaps.as_ref().map(|gaps| gaps.count);
         let gaps = gaps.filter(|_| self.command == Command::Gaps);
-        Some(FrameConditions { gaps, port_failed, simulated, flags, no_spin, ..known })
+        let of_file = self.only_received() && is_of_file(&self.findings);
+        Some(FrameConditions { gaps, port_failed, simulated, of_file, flags, no_spin, ..known })
     }
 
     /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their
     /// rate is that of their stamps, and none where there are no two.
     fn spans(&self, spans: Spans, totals: &RunTotals) -> Spans {
-        let only_received = matches!(self.command, Command::Capture | Command::Gaps);
-        if !only_received || !(self.brief.simulated || is_of_file(&self.findings)) {
+        if !self.only_received() || !(self.brief.simulated || is_of_file(&self.findings)) {
             return spans;
         }
         let span = self.findings.span.unwrap_or(Picos::ZERO);

@@ -156,7 +156,11 @@ impl Exporter for Parquet {
         if fs::metadata(self.place.path()).is_ok_and(|there| !there.is_file()) {
             return Err(self.place.wrong("is a device or a pipe; Parquet needs a file: name another"));
         }
-        let file = File::create(self.part()).map_err(|why| self.refused(why))?;
+        let file = File::create(self.part()).map_err(|why| match why.kind() {
+            // Without it the command is for nothing, as with the other files.
+            io::ErrorKind::NotFound => self.place.wrong("its folder does not exist; create it first"),
+            _ => self.refused(why),
+        })?;
         self.state = State::Open(file);
         Ok(())
     }

@@ -18,5 +18,6 @@ mod stations;
 mod sweep;
 mod sweep_outages;
 mod target_over;
+mod tshark;
 mod tunnels_by_tshark;
 mod weigh;

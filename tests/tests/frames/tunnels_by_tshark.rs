@@ -1,8 +1,6 @@
 //! Headers around and within packets, and checksums that are wrong on purpose, read by tshark.
 
-use super::frames_by_tshark::{
-    Case, Expected, GOOD, by, is, judge, judge_all, pcap, template, tshark, written,
-};
+use super::tshark::{Case, Expected, GOOD, by, is, judge, judge_all, pcap, template, tshark, written};
 use tare_system_tests::{beside_others, need};
 use wire::Signature;
 

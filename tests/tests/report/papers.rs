@@ -59,10 +59,10 @@ fn two_files_are_two_and_the_run_folder_may_have_them() {
     assert!(text_of(&folder.path().join("run/j.xml")).contains("<testsuites"));
     let page = text_of(&folder.path().join("run/ci/m.md"));
     assert!(page.contains("VALID") || page.contains("DEGRADED"), "{page}");
-    // None of the run's own files is overwritten.
+    // None of the run's own files may be written by another.
     let run = tare(&format!("{LOAD} --out {0} --junit {0}/result.json {url}", at("other")));
-    assert_eq!(run.code, Some(1), "{run}");
-    assert!(text_of(&folder.path().join("other/result.json")).contains("tare.result/1"));
+    assert!(run.code == Some(2) && run.stderr.contains("--junit and --out both write"), "{run}");
+    assert!(!folder.path().join("other").exists());
 }
 
 #[test]

@@ -215,5 +215,6 @@ fn places_that_can_not_be_are_refused_before_any_load() {
     refused("--no-save --to parquet:-", &["--to parquet:-", "jsonl:-?events=1"]);
     refused("--no-save --to arrow:-", &["--to arrow:-", "parquet:", "jsonl:"]);
     refused("--no-save --to parquet:/tmp", &["parquet:/tmp", "is a folder"]);
+    refused("--no-save --to parquet:/nonexistent/x", &["its folder does not exist"]);
     refused("--no-save --to parquet:a.parquet?rows=7", &["no option rows"]);
 }

@@ -54,6 +54,18 @@ fn calipers_own_example_comes_out_as_it_is_printed_there() {
 }
 
 #[test]
+fn gaps_of_hours_and_days_are_what_they_are_and_those_of_a_clock_that_was_set_are_counted() {
+    const DAY: u64 = 86_400_000_000_000;
+    let report = metered(Requested::Nothing, &[DAY, 3 * DAY, 5 * DAY]);
+    assert_eq!((report.mean_ns, report.max_ns, report.beyond), (2.0 * DAY as f64, 2.0 * DAY as f64, 0));
+    assert!((report.p50_ns / DAY as f64 - 2.0).abs() < 2e-4, "{report:?}");
+    // From 1970 to now, and back.
+    let set = metered(Requested::Even(ns(1_000)), &[5_000, 6_000, 20_000 * DAY, 7_000]);
+    assert_eq!((set.count, set.beyond, set.backward), (3, 2, 1));
+    assert_eq!((set.max_ns, set.error.unwrap().max_ns), (100.0 * DAY as f64, 100.0 * DAY as f64 + 1_000.0));
+}
+
+#[test]
 fn a_list_of_gaps_begins_again_at_its_end() {
     // 10, 20, 30, then 10, 20 again, each 1 too long but the fourth.
     let report = metered(Requested::Cycle([ns(10), ns(20), ns(30)].into()), &[0, 11, 32, 63, 73, 94]);

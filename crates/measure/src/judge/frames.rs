@@ -79,6 +79,8 @@ pub struct FrameConditions {
     pub no_spin: Option<String>,
     /// All times are a simulation's: this machine's clock, CPUs and threads have no part in them.
     pub simulated: bool,
+    /// All times are those of a file: neither have they a part in these.
+    pub of_file: bool,
 }
 
 /// Gaps are judged against at least this: a CPU that is interrupted costs as much at any time.

@@ -68,7 +68,8 @@ impl Ended {
         }
         if let Some(requested) = &self.settings.gaps {
             let (gaps, slips) = gaps(&self.settings, requested, &mut left);
-            findings.notes.extend(about_gaps(&gaps, requested, slips));
+            let unstamped = left.iter().map(|(_, rest, _)| rest.tally.counts.unstamped).sum();
+            findings.notes.extend(about_gaps(&gaps, requested, slips, unstamped));
             findings.report.gaps = Some(gaps);
         }
         findings.notes.extend(ports::of_clocks(&findings.report.ports));
@@ -97,10 +98,11 @@ fn port_report(rest: &mut Left, counters: &Counters, unwritten: u64) -> PortRepo
 /// The time from the first stamp to the last, and the last frame's own: one gap more, or what its bytes take if
 /// that is longer.
 fn span(rest: &Left) -> Option<Picos> {
-    let Counts { frames, first, last, last_length, .. } = rest.tally.counts;
+    let Counts { frames, unstamped, first, last, last_length, .. } = rest.tally.counts;
     let stamped =
-        (frames > 1 && first != Stamp::NONE && last > first).then(|| Picos::from_nanos(last.0 - first.0))?;
-    let gap = Picos::from_picos(stamped.as_picos() / (frames - 1));
+        (first != Stamp::NONE && last > first).then(|| Picos::from_nanos(last.0.saturating_sub(first.0)))?;
+    // Two have a stamp, or more; those without one came between the others.
+    let gap = Picos::from_picos(stamped.as_picos() / (frames - unstamped - 1).max(1));
     let own = crate::on_the_wire(last_length, rest.port.about().speed_bps);
     Some(stamped + gap.max(own))
 }
@@ -187,7 +189,7 @@ fn gaps(settings: &Settings, requested: &Requested, left: &mut [Rest]) -> (GapRe
     (meter.report(&stamping(place, origin, resolution, reading)), meter.slips())
 }
 
-fn about_gaps(gaps: &GapReport, requested: &Requested, slips: u64) -> Vec<String> {
+fn about_gaps(gaps: &GapReport, requested: &Requested, slips: u64, unstamped: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if gaps.count > 0 {
         notes.push(gaps.caliper_line());
@@ -210,6 +212,18 @@ fn about_gaps(gaps: &GapReport, requested: &Requested, slips: u64) -> Vec<String
             "{} gaps are below zero: the timestamps go backwards there (several queues in one file, or a clock \
              that was set)",
             gaps.backward
+        ));
+    }
+    if gaps.beyond > 0 {
+        notes.push(format!(
+            "gaps longer than 100 days, which count as 100 days: {}; a clock was set there, so mean, variance and \
+             maximum say nothing",
+            gaps.beyond
+        ));
+    }
+    if unstamped > 0 {
+        notes.push(format!(
+            "frames without a timestamp (0 stands for none): {unstamped}; no gap leads to them or from them"
         ));
     }
     notes

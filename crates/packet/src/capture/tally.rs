@@ -43,9 +43,27 @@ pub(super) struct Counts {
     pub bytes: u64,
     /// Received and let pass by.
     pub filtered: u64,
+    /// Of `frames`, those without a stamp.
+    pub unstamped: u64,
+    /// Of those that have one.
     pub first: Stamp,
     pub last: Stamp,
     pub last_length: usize,
+}
+
+impl Counts {
+    #[inline]
+    fn stamped(&mut self, frame: &Frame<'_>) {
+        self.last_length = frame.length;
+        if frame.stamp == Stamp::NONE {
+            self.unstamped += 1;
+            return;
+        }
+        if self.first == Stamp::NONE {
+            self.first = frame.stamp;
+        }
+        self.last = frame.stamp;
+    }
 }
 
 /// Marks on their way to what all threads share.
@@ -88,10 +106,7 @@ impl Tally {
         }
         self.counts.frames += 1;
         self.counts.bytes += frame.length as u64;
-        if self.counts.frames == 1 {
-            self.counts.first = frame.stamp;
-        }
-        (self.counts.last, self.counts.last_length) = (frame.stamp, frame.length);
+        self.counts.stamped(frame);
         if let Some(file) = &mut self.file {
             file.frame(frame.stamp, frame.length, frame.data, now);
         }

@@ -86,7 +86,7 @@ impl Tcpdump {
 
     /// So many frames, by tshark, which checks checksums.
     fn read(mut self, frames: u64, fields: &[&str]) -> Vec<Vec<String>> {
-        let read = || super::super::frames_by_tshark::tshark(&self.file, fields);
+        let read = || super::super::tshark::tshark(&self.file, fields);
         let is_there = || fs::metadata(&self.file).is_ok_and(|file| file.len() > frames * (16 + 60));
         wait_until("the frames", || is_there() && read().len() as u64 >= frames);
         let _ = self.child.kill();

@@ -16,6 +16,16 @@ fn this_machine_has_no_part_in_simulated_time() {
 }
 
 #[test]
+fn this_machine_has_no_part_in_the_times_of_a_file() {
+    let (totals, health, mut conditions) = good();
+    let frames = crate::judge::FrameConditions { of_file: true, ..Default::default() };
+    conditions.frames = Some(frames);
+    let verdict = judge(&totals, &health, &conditions);
+    assert!(verdict.criteria().iter().all(|one| one.id.about().of == Of::TheRun), "{verdict:?}");
+    assert!(verdict.criteria().iter().any(|criterion| criterion.id == Id::Conservation));
+}
+
+#[test]
 fn a_target_in_another_time_than_its_client_is_never_judged_valid() {
     alone(Id::TimeSimulated, Word::Invalid, "a simulated second takes minutes", |_, _, conditions| {
         conditions.simulated = Some(SimulatedTime::Apart);
