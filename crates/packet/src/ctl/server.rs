@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Server {
     path: PathBuf,
     /// The folder itself, whatever its name is by now.
     folder: File,
+    /// Which file it is (device and number), if that is known: another of its name is somebody else's.
+    own: Option<(u64, u64)>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -56,6 +59,7 @@ impl Server {
     pub fn start(folder: &Path, control: Arc<JobControl>, clock: HostClock) -> io::Result<Self> {
         let opened = File::open(folder)?;
         let listener = UnixListener::bind(short_path(&opened, SOCKET))?;
+        let own = id(&short_path(&opened, SOCKET));
         listener.set_nonblocking(true)?;
         let path = folder.join(SOCKET);
         let over = Arc::new(AtomicBool::new(false));
@@ -63,7 +67,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("tare-ctl".to_owned())
             .spawn(move || serve(&listener, &control, clock, &is_over))?;
-        Ok(Self { path, folder: opened, over, thread: Some(thread) })
+        Ok(Self { path, folder: opened, own, over, thread: Some(thread) })
     }
 
     pub fn path(&self) -> &Path {
@@ -77,8 +81,15 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(short_path(&self.folder, SOCKET));
+        let socket = short_path(&self.folder, SOCKET);
+        if id(&socket) == self.own {
+            let _ = std::fs::remove_file(socket);
+        }
     }
+}
+
+fn id(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|there| (there.dev(), there.ino()))
 }
 
 fn serve(listener: &UnixListener, control: &JobControl, clock: HostClock, over: &AtomicBool) {
@@ -240,6 +251,12 @@ mod tests {
         assert!(!folder.join(SOCKET).exists());
         let gone = ask(&folder, "show").unwrap_err().to_string();
         assert!(gone.contains("is not under way"), "{gone}");
+        // What somebody else put there meanwhile stays.
+        let server = Server::start(&folder, control(), HostClock::monotonic()).unwrap();
+        std::fs::remove_file(folder.join(SOCKET)).unwrap();
+        std::fs::write(folder.join(SOCKET), "theirs").unwrap();
+        drop(server);
+        assert!(folder.join(SOCKET).exists());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Ground, Inside, OWN, SERVER, SERVER_V6};
 use std::path::PathBuf;
 use tare_system_tests::bed::run_in;
 use tare_system_tests::recorder::Received;
-use tare_system_tests::{Recorder, Run, Tare, beside_others, light, scratch};
+use tare_system_tests::{Recorder, Run, Tare, Target, beside_others, light, scratch};
 
 /// What is compared of a request: everything but the address that it came from.
 #[derive(Debug, PartialEq, Eq)]
@@ -172,38 +172,44 @@ impl<'a> Tap<'a> {
 fn bodies_are_whole_through_tls_and_redirects_are_followed() {
     let _shared = beside_others();
     let (ground, folder) = (Ground::new(), scratch());
+    let tap = Tap::up(&ground);
     let file = body(&folder, 100_000);
     // What comes back is the request, with all of its body.
     let whole = format!("--expect-body {}", std::fs::read_to_string(&file).expect("its text"));
-    let loads = |target: &tare_system_tests::Target| {
-        let [v4, v6] = [0, 1].map(|at| target.urls()[at].clone());
+    // The first address, and the last: of both families, if it has both.
+    let loads = |target: &Target| {
+        let urls = target.urls();
+        let (one, other) = (&urls[0], &urls[urls.len() - 1]);
         [
-            format!("-k --parallel 4 --requests 40 {v4}"),
-            format!("-k --parallel 2 --requests 6 --no-keep-alive --no-resumption {v6}"),
-            format!("-k --parallel 2 --requests 6 -d @{} {whole} {v4}echo", file.display()),
-            format!("-k --parallel 2 --requests 20 --follow 3 --expect-status 200 {v6}redirect/2"),
+            format!("-k --parallel 4 --requests 40 {one}"),
+            format!("-k --parallel 2 --requests 6 --no-keep-alive --no-resumption {other}"),
+            format!("-k --parallel 2 --requests 6 -d @{} {whole} {one}echo", file.display()),
+            format!("-k --parallel 2 --requests 20 --follow 3 --expect-status 200 {other}redirect/2"),
         ]
     };
+    let statuses = |target: Target, by: &dyn Fn(&str) -> Tare| {
+        for load in loads(&target) {
+            let run = by(&load).run();
+            assert_eq!(
+                (run.total("done"), run.outcome_keys()),
+                (run.total("offered"), vec!["200".to_owned()]),
+                "{run}"
+            );
+        }
+        let mut all: Vec<u16> = target.truth().records.iter().map(|record| record.status).collect();
+        all.sort_unstable();
+        all
+    };
     for kind in ["--tls", ""] {
-        let statuses = |by: &dyn Fn(&str) -> Tare| {
-            let target = ground.target(kind);
-            for load in loads(&target) {
-                let run = by(&load).run();
-                assert_eq!(
-                    (run.total("done"), run.outcome_keys()),
-                    (run.total("offered"), vec!["200".to_owned()]),
-                    "{run}"
-                );
-            }
-            let mut all: Vec<u16> = target.truth().records.iter().map(|record| record.status).collect();
-            all.sort_unstable();
-            all
-        };
-        let kernel = statuses(&|load| ground.by_kernel(load));
-        let port = statuses(&|load| ground.by("packet", load));
-        assert_eq!(kernel, port);
+        let kernel = statuses(ground.target(kind), &|load| ground.by_kernel(load));
         // 40 + 6 + 6 and 20 chains of two redirects and an end.
-        assert_eq!((port.len(), port.iter().filter(|status| **status == 200).count()), (112, 72));
+        assert_eq!((kernel.len(), kernel.iter().filter(|status| **status == 200).count()), (112, 72));
+        for port in ["packet", "xdp"] {
+            assert_eq!(kernel, statuses(ground.target(kind), &|load| ground.by(port, load)), "{port} {kind}");
+        }
+        let at_tap = ["ip", "netns", "exec", &ground.generator().name];
+        let target = Target::start_through(&at_tap, &format!("--listen {TAP_SERVER}:0 {kind}"));
+        assert_eq!(kernel, statuses(target, &|load| tap.by_tap(load)), "tap {kind}");
     }
 }
 
