@@ -46,14 +46,13 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 /// See [`crate::check`]. What may be read only once, such as standard input or a pipe, is left for the run.
 pub(crate) fn check(address: &Address, wish: &Wish) -> Result<About, PortError> {
     let path = Path::new(address.place());
-    let is_there = std::fs::metadata(path).is_ok_and(|file| !file.is_file());
     match wish.direction {
         Direction::Transmit => {
             wish.one_queue(address)?;
             sink_style(address, wish)?;
             Writer::check(path)?;
         }
-        Direction::Receive if address.place() == "-" || is_there => {
+        Direction::Receive if is_read_once(path) => {
             wish.one_queue(address)?;
             rounds(address)?;
         }
@@ -115,10 +114,15 @@ impl Lap {
 /// How many times the file is read; 0 is for ever.
 fn rounds(address: &Address) -> Result<u64, PortError> {
     let rounds: u64 = address.read("loop", "10")?.unwrap_or(1);
-    if rounds != 1 && address.place() == "-" {
-        return Err(address.wrong("standard input cannot be read twice", "loop=1"));
+    if rounds != 1 && is_read_once(Path::new(address.place())) {
+        return Err(address.wrong("standard input and pipes cannot be read twice", "loop=1"));
     }
     Ok(rounds)
+}
+
+/// Standard input, by whatever name, and pipes.
+fn is_read_once(path: &Path) -> bool {
+    path == Path::new("-") || std::fs::metadata(path).is_ok_and(|found| !found.is_file())
 }
 
 impl Replay {
@@ -126,7 +130,7 @@ impl Replay {
         let rounds = rounds(address)?;
         let path = PathBuf::from(address.place());
         let only = Only::of(address, wish);
-        if address.place() != "-" {
+        if !is_read_once(&path) {
             only.check(&path)?;
         }
         let reader = Reader::open(&path)?;

@@ -69,7 +69,7 @@ enum End {
 pub fn run(asked: &TrialsRequest) -> Result<ExitCode, Failure> {
     let started = clock::wall_time();
     let rounds = asked.trials.rounds()?;
-    asked.sides.iter().try_for_each(|side| no_file_twice(side))?;
+    asked.sides.iter().try_for_each(|side| no_file_twice(side).and_then(|()| no_standard_input(side)))?;
     let until = asked.trials.until.map(|wanted| Until::new(wanted.share, rounds.0, rounds.1));
     let name = store::run_name("trials", started);
     let place = Place::make(asked, &name)?;
@@ -103,6 +103,21 @@ fn no_file_twice(words: &[OsString]) -> anyhow::Result<()> {
     match (0..words.len()).filter_map(named).find(is_file) {
         Some(text) => Err(anyhow!(
             "--to {text}: each trial would overwrite this file; leave it out, as every trial has its own folder"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The first trial would read all of standard input, and nothing would be left for the others.
+fn no_standard_input(words: &[OsString]) -> anyhow::Result<()> {
+    const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+    let is_read = |word: &&str| {
+        let name = word.rsplit(['=', '@', ':']).next().unwrap_or_default();
+        NAMES.contains(&name) || word.ends_with("@-") || word.ends_with("pcap:-")
+    };
+    match words.iter().filter_map(|word| word.to_str()).find(is_read) {
+        Some(word) => Err(anyhow!(
+            "'{word}': standard input can be read once, and each trial would need it; name a file instead"
         )),
         None => Ok(()),
     }
@@ -365,6 +380,22 @@ mod tests {
         }
         for words in ["http --to redis://h/ u", "http u --to", "http --to nonsense u", "http u"] {
             assert_eq!(said(words), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn standard_input_is_refused_by_any_name() {
+        let is_refused = |text: &str| {
+            let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+            no_standard_input(&words).is_err()
+        };
+        for words in
+            ["http -d @- u", "http -d@- u", "http --data=@/dev/stdin u", "gaps pcap:/dev/fd/0", "gaps pcap:-"]
+        {
+            assert!(is_refused(words), "{words}");
+        }
+        for words in ["http -d @body u", "http --junit - u", "http --to csv:- u"] {
+            assert!(!is_refused(words), "{words}");
         }
     }
 

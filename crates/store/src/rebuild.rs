@@ -23,9 +23,13 @@ pub fn of_killed(folder: &Path) -> Option<RunResult> {
     }));
     result.verdict = unfinished(
         CriterionId::Finished,
-        "the run was killed before it could be judged; to stop one early, press Ctrl-C once: its result is complete",
+        "the run was killed before it could be judged, or could not store its result; to stop one early, press \
+         Ctrl-C once: its result is complete",
     );
-    result.store.lost.push(Lost { what: RESULT.to_owned(), why: "the run was killed".to_owned() });
+    result
+        .store
+        .lost
+        .push(Lost { what: RESULT.to_owned(), why: "the run was killed, or could not store it".to_owned() });
     Some(result)
 }
 

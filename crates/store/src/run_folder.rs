@@ -271,10 +271,14 @@ impl Sink for RunFolder {
         self.lost.retain(|lost| lost.what != RESULT);
         self.kept.push(RESULT);
         result.store = self.status();
-        let written = self.write(RESULT, false, |to| write_json(result, to));
+        let written = self.write(RESULT, false, |to| write_json(result, to)).map_err(|why| why.to_string());
+        let written = written.and_then(|()| match self.is_at(&self.whereabouts()) {
+            true => Ok(()),
+            false => Err("its folder cannot be reached any more: it was unmounted or removed".to_owned()),
+        });
         if let Err(why) = written {
             self.kept.pop();
-            self.note(RESULT, Err(why.to_string()));
+            self.note(RESULT, Err(why));
             result.store = self.status();
             return;
         }
@@ -440,6 +444,24 @@ mod tests {
         assert_eq!(lost, [PLAN], "{:?}", result.store);
         assert!(moved.join(RESULT).exists() && !moved.join(BEGUN).exists());
         assert_eq!(result.store.folder, fs::canonicalize(&moved).unwrap().display().to_string());
+    }
+
+    #[test]
+    fn a_result_that_nobody_can_reach_is_told() {
+        let base = tempfile::tempdir().unwrap();
+        let out = base.path().join("run");
+        let mut run = RunFolder::create(Some(&out), "http", noon()).unwrap();
+        // As after an unmount: the folder that is held has no name any more.
+        fs::rename(&out, base.path().join("gone")).unwrap();
+        run.path = base.path().join("elsewhere");
+        run.held = File::open(base.path().join("gone")).unwrap();
+        let mut result = RunResult::default();
+        run.save(&mut result);
+        assert!(result.store.lost.is_empty(), "moved: {:?}", result.store);
+        fs::remove_file(base.path().join("gone/intervals.jsonl")).unwrap();
+        fs::remove_dir_all(base.path().join("gone")).unwrap();
+        run.save(&mut result);
+        assert_eq!(result.store.lost[0].what, RESULT, "{:?}", result.store);
     }
 
     #[test]

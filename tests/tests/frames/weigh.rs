@@ -294,6 +294,24 @@ fn incoming_traffic_takes_from_udp_and_nothing_from_mem() {
     });
 }
 
+#[test]
+fn incoming_traffic_takes_from_requests_by_a_tcp_of_their_own() {
+    let _alone = alone();
+    need_root();
+    let words = "backload --port http-packet --sizes 64 --steps 1 --step 200ms --trials 1 --backload 0..100k";
+    let found = done(weigh(words));
+    let row = &found["backload"][0];
+    let phases: Vec<&str> =
+        row["steps"].as_array().unwrap().iter().map(|step| text(step, "/phase")).collect();
+    assert_eq!((text(row, "/port"), phases), ("http-packet", vec!["before", "rising", "after"]), "{row:#}");
+    for step in 0..3 {
+        let arrived = float(row, &format!("/steps/{step}/in_per_s/estimate"));
+        assert_eq!(arrived > 10_000.0, step == 1, "{row:#}");
+        assert!(float(row, &format!("/steps/{step}/own_per_s/estimate")) > 1_000.0, "{row:#}");
+    }
+    assert!(row["remarks"].to_string().contains("64 connections"), "{row:#}");
+}
+
 /// `tare weigh backload` in the bed's generator, with the sink as the other machine.
 fn from_elsewhere(bed: &TestBed, command: &str) -> Run {
     let mac = &bed.sink().interface().mac;
