@@ -440,7 +440,7 @@ fn sinks_lost(sinks: &SinkLoss) -> Criterion {
     Criterion::new(CriterionId::SinksLost, sinks.lost as f64, 0.0).advise(|| {
         format!(
             "{} did not get all rows and events ({}); a run folder, if one is kept, has every row that could \
-             be stored: repair the sink, or leave out its --to (or --samples)",
+             be stored: repair the sink, or leave out its --to (--samples, redis=)",
             sinks.place, sinks.trouble
         )
     })

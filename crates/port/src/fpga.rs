@@ -119,7 +119,7 @@ fn key(address: &Address) -> String {
 
 /// Options of simulations, and of sessions, are of nothing else.
 fn has_fitting_options(address: &Address) -> Result<(), PortError> {
-    if let Some(option) = sessions::OWN_OPTIONS.iter().find(|option| address.option(option).is_some()) {
+    if let Some(option) = sessions::own_option(address) {
         return Err(
             address.wrong(&format!("{option} is for sessions"), "it with tare http --via fpga,…:sim alone")
         );

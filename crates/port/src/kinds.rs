@@ -125,6 +125,11 @@ kinds! {
         "seed" "simulation: seed of the initial contents of memories",
         "delay" "simulation with sessions (tare http): how long its own responder waits",
         "answer" "the same: bytes of a response, headers and body",
+        "redis" "the same: a Redis's address and prefix, 198.18.1.1/24, at the end of a second wire, a new \
+                 network device; the module itself writes its results there",
+        "redis_tap" "name of that device (redis0)",
+        "redis_port" "the Redis's port (6379)",
+        "redis_ip" "the module's address there (the next one)",
         "carrier" "no: treat the wire as up whatever the module reports, for PHYs that do not report it",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];

@@ -3,10 +3,18 @@
 use http::Module;
 use std::collections::BTreeMap;
 use store::RunResult;
-use store::schema::{Tcp, Via};
+use store::schema::{SinkStatus, Tcp, Via};
 
 /// Bytes of the module's longest IP packet.
 const MTU: u64 = 1_500;
+/// Redis's port, which URLs need not name.
+const REDIS: u16 = 6_379;
+/// Why an event is not in Redis: the key in the result, the simulation's figure, and words.
+const LOSSES: [(&str, &str, &str); 3] = [
+    ("no_room", "redis_dropped", "had no room in the module"),
+    ("refused", "redis_refused", "were refused by Redis (see its maxmemory, and the stream's key)"),
+    ("no_reply", "redis_unconfirmed", "had no reply at the end"),
+];
 
 /// Adds all of it.
 pub fn tell(module: &Module, result: &mut RunResult) {
@@ -39,6 +47,52 @@ fn tcp(module: &Module) -> Tcp {
         lost_frames: some(&[("rx.ring", "full")]),
         ..Tcp::default()
     }
+}
+
+/// What the module itself wrote to Redis. `None`: it was to write nothing.
+pub fn written(module: &Module, run: &str) -> Option<SinkStatus> {
+    let server = module.redis?;
+    let count = |name: &str| module.figures.of(name);
+    let lost = LOSSES.map(|(key, name, what)| (key, count(name), what));
+    let port = if server.port() == REDIS { String::new() } else { format!(":{}", server.port()) };
+    let said = lost.iter().filter(|(_, count, _)| *count > 0);
+    let mut why: Vec<String> = said.map(|(_, count, what)| format!("{count} {what}")).collect();
+    if module.figures.is_empty() {
+        why.push("the simulation ended without saying what Redis has".to_owned());
+    } else if !why.is_empty() || count("redis_ended") > 0 {
+        why.push(connections(module));
+    }
+    Some(SinkStatus {
+        url: format!("redis://{}{port}/{run}", server.ip()),
+        events: count("redis_stored"),
+        events_lost: lost.iter().map(|(_, count, _)| count).sum(),
+        events_lost_by: lost
+            .into_iter()
+            .filter(|one| one.1 > 0)
+            .map(|one| (one.0.to_owned(), one.1))
+            .collect(),
+        trouble: why.join(", "),
+        ..SinkStatus::default()
+    })
+}
+
+/// How the module's connections to Redis fared, which says what to do.
+fn connections(module: &Module) -> String {
+    let count = |name: &str| module.figures.of(name);
+    let (opened, ended) = (count("redis_opened"), count("redis_ended"));
+    if opened == 0 {
+        return "and no connection was made: check that Redis listens there, not on 127.0.0.1 alone"
+            .to_owned();
+    }
+    let causes = [
+        ("redis_late", "without a reply in time"),
+        ("redis_busy", "by LOADING or BUSY"),
+        ("redis_wrong", "by what is no reply"),
+    ];
+    let causes = causes.iter().filter(|(name, _)| count(name) > 0);
+    let causes: Vec<String> = causes.map(|(name, how)| format!("{} {how}", count(name))).collect();
+    let how = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+    format!("{} made, {ended} ended{how}", report::counted(opened, "connection"))
 }
 
 fn notes(module: &Module) -> Vec<String> {
@@ -76,10 +130,19 @@ fn notes(module: &Module) -> Vec<String> {
         };
         notes.push(format!("no connection to {} was made: {mend}", module.target));
     }
-    if let Some(wrong) = counted("frames_wrong", "frame") {
+    let wrong = module.figures.of("frames_wrong") + module.figures.of("redis_frames_wrong");
+    if wrong > 0 {
+        let wrong = report::counted(wrong, "frame");
         notes.push(format!(
             "{wrong} of the module had wrong lengths or checksums, which is a bug in the module"
         ));
+    }
+    if module.redis.is_some() {
+        notes.push(
+            "for the Redis to which the module wrote, a simulated second takes minutes: on a board, more may be \
+             lost"
+                .to_owned(),
+        );
     }
     if let Some(delayed) = counted("delayed", "departure") {
         notes.push(format!("{delayed} waited for another segment"));
@@ -102,8 +165,35 @@ mod tests {
             each: false,
             open_gap: Some(units::Picos::from_micros(8)),
             listed: None,
+            redis: None,
             figures: "opened 0".parse().expect("figures"),
         }
+    }
+
+    #[test]
+    fn what_redis_lacks_is_told_by_cause() {
+        let of = |figures: &str| {
+            let redis = Some("198.18.1.1:7000".parse().expect("an address"));
+            let figures = figures.parse().expect("figures");
+            written(&Module { redis, figures, ..module(false) }, "night").expect("it was to write")
+        };
+        let all = of("redis_stored 40 redis_dropped 3 redis_refused 0 redis_unconfirmed 2 redis_opened 2 \
+                      redis_ended 1 redis_late 1");
+        assert_eq!((all.url.as_str(), all.events, all.events_lost), ("redis://198.18.1.1:7000/night", 40, 5));
+        let by: Vec<_> = all.events_lost_by.iter().map(|(key, count)| (key.as_str(), *count)).collect();
+        assert_eq!(by, [("no_reply", 2), ("no_room", 3)]);
+        assert_eq!(
+            all.trouble,
+            "3 had no room in the module, 2 had no reply at the end, 2 connections made, 1 ended (1 without a \
+             reply in time)"
+        );
+        assert_eq!(of("redis_stored 40 redis_opened 1").trouble, "");
+        assert!(of("redis_unconfirmed 7 redis_opened 0").trouble.contains("check that Redis listens"));
+        let died = Module { redis: Some("198.18.1.1:6379".parse().expect("one")), ..module(false) };
+        let died =
+            written(&Module { figures: Default::default(), ..died }, "night").expect("it was to write");
+        assert!(died.trouble.contains("without saying") && died.url == "redis://198.18.1.1/night");
+        assert_eq!(written(&module(true), "night"), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use port::interface::LinkWatch;
 use schedule::{Control, Halt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use store::schema::SinkStatus;
 use store::secrets;
 use store::{Measured, RunResult, Spans};
 use units::{Instant, Picos, Rate};
@@ -213,6 +214,11 @@ pub trait Driven {
     /// Keys may change the rate; to be said before the start.
     fn allow_steering(&self);
 
+    /// Called before the start, with the run's name.
+    fn name_run(&mut self, run: &str) {
+        let _ = run;
+    }
+
     /// Starts the threads.
     fn start(&mut self, recorders: MakeRecorders<'_>) -> Result<(), Failure>;
 
@@ -233,6 +239,11 @@ pub trait Driven {
 
     /// Waits for the threads.
     fn join(&mut self);
+
+    /// What it sent elsewhere by itself, past all sinks; after `join`.
+    fn written(&self) -> Option<SinkStatus> {
+        None
+    }
 
     /// What the verdict needs to know of frames; after `join`.
     fn frame_conditions(&self) -> Option<FrameConditions> {

@@ -15,7 +15,7 @@ use plan::{Close, Load, Plan, Shape};
 use predict::Demand;
 use schedule::Control;
 use std::sync::Arc;
-use store::schema::{Arrivals, Closing};
+use store::schema::{Arrivals, Closing, SinkStatus};
 use store::{RunResult, secrets};
 use units::{Instant, Outcome, Picos, Rate};
 
@@ -24,6 +24,7 @@ pub struct Http {
     plan: Plan,
     facts: Facts,
     brief: Brief,
+    run: String,
     engine: Option<Engine>,
     running: Option<Running>,
     control: Arc<Control>,
@@ -45,6 +46,7 @@ impl Http {
             plan,
             facts,
             brief,
+            run: String::new(),
             engine: Some(engine),
             running: None,
             control: Arc::new(http::control()),
@@ -225,6 +227,13 @@ impl Driven for Http {
         self.control.allow_changes();
     }
 
+    fn name_run(&mut self, run: &str) {
+        self.run = run.to_owned();
+        if let Some(engine) = &mut self.engine {
+            engine.name_run(run);
+        }
+    }
+
     fn start(&mut self, recorders: MakeRecorders<'_>) -> Result<(), Failure> {
         let engine = self.engine.take().expect("a run is started once");
         self.running = Some(engine.start(self.control.clone(), recorders).map_err(Failure::wrong)?);
@@ -251,6 +260,10 @@ impl Driven for Http {
         if let Some(running) = self.running.take() {
             (self.notes, self.bad_lines) = running.join();
         }
+    }
+
+    fn written(&self) -> Option<SinkStatus> {
+        by_module::written(self.notes.module.as_ref()?, &self.run)
     }
 
     fn tell(&self, result: &mut RunResult, totals: &RunTotals) {

@@ -19,6 +19,7 @@ pub use generator::{Arrivals, CostEach, Generator, Pause, ThreadHealth};
 pub use interval::{Interval, IntervalThread};
 pub use measure::{CriterionId, Label};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 pub use tcp::{Deviation, Tcp, Via};
 
 /// The value of `schema`.
@@ -411,6 +412,9 @@ pub struct SinkStatus {
     pub rows_lost: u64,
     pub events: u64,
     pub events_lost: u64,
+    /// Those lost by cause, where the FPGA module wrote them: `no_room`, `refused`, `no_reply`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub events_lost_by: BTreeMap<String, u64>,
     /// The first failure in words, with what to do; empty if there was none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trouble: String,

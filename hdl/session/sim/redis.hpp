@@ -1,9 +1,14 @@
 // The module's other wire, which goes to Redis (session_redis.sv): its end, what the host writes, and what is
-// counted. Without --redis_tap or --redis_fd this part has no clock.
+// counted. Without --redis_tap, --redis_fd or --redis_passed this part has no clock.
 #pragma once
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -16,6 +21,27 @@
 #include "options.hpp"
 #include "responder.hpp"
 
+// A descriptor that comes over a socket, with one byte.
+inline int passed_descriptor(int socket) {
+    char byte = 0;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    ssize_t n;
+    do n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    const cmsghdr* head = n == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+        throw std::runtime_error("--redis_passed: no descriptor came over --host_fd");
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
+    return fd;
+}
+
 template <typename Top>
 class RedisEnd {
   public:
@@ -25,7 +51,10 @@ class RedisEnd {
             wire_.emplace(tap_->fd);
         } else if (o.has("redis_fd")) {
             wire_.emplace(static_cast<int>(o.number("redis_fd", 0)));
+        } else if (o.number("redis_passed", 0)) {
+            wire_.emplace(passed_descriptor(static_cast<int>(o.number("host_fd", 0))));
         }
+        micro_ = std::max<uint64_t>(1, o.number("redis_micro", o.number("micro", 125)));
         drops_ = o.number("redis_drops", 0);
     }
 
@@ -42,7 +71,7 @@ class RedisEnd {
         p.put(address_of(peer()), 32);
         p.put(o_.number("redis_port", 6379), 16).put(head_.size(), 8).put(number_at_, 8);
         p.put(o_.number("redis_pause", 100), 16).put(o_.number("redis_patience", 4000), 16);
-        p.put(o_.number("redis_flush", 10), 16).put(o_.number("redis_micro", o_.number("micro", 125)), 8);
+        p.put(o_.number("redis_flush", 10), 16).put(micro_, 8);
         p.put(o_.number("secret", 0x5eed1234), 32);
         p.into(top_.redis_i);
     }
@@ -93,10 +122,25 @@ class RedisEnd {
             left(frame_of(out_));
             out_.clear();
         }
-        if (top_.result_valid_o) events_++;
+        if (top_.result_valid_o && !top_.redis_alone_i) events_++;
         for (uint32_t set = top_.redis_counted_o; set; set &= set - 1) counted_[__builtin_ctz(set)]++;
         if (top_.redis_counted_o >> Stored & 1) stored_ += top_.redis_events_o;
         if (top_.redis_counted_o >> Refused & 1) refused_ += top_.redis_events_o;
+    }
+
+    // Behind the load, which does nothing any more: until all events have a reply, for so many cycles at most. By
+    // TCP's clock, these last no less than on this host's, on which Redis is.
+    template <typename Tick>
+    void wait(uint64_t most, Tick tick) {
+        using Clock = std::chrono::steady_clock;
+        constexpr unsigned Look = 64;
+        const auto start = Clock::now();
+        top_.redis_alone_i = 1;
+        for (uint64_t cycles = 0; missing() && cycles < most; cycles += Look) {
+            look();
+            for (unsigned i = 0; i < Look; i++) tick();
+            if (Clock::now() - start < std::chrono::microseconds(cycles / micro_)) usleep(Look / micro_ + 1);
+        }
     }
 
     // Events without a reply.
@@ -118,14 +162,16 @@ class RedisEnd {
             return std::string(" redis_") + name + " " + std::to_string(count);
         };
         return word("events", events_) + word("stored", stored_) + word("refused", refused_) +
-               word("dropped", counted_[Dropped]) + word("unconfirmed", missing()) + word("ended", counted_[Ended]);
+               word("dropped", counted_[Dropped]) + word("unconfirmed", missing()) + word("ended", counted_[Ended]) +
+               word("opened", counted_[Opened]) + word("late", counted_[Late]) + word("busy", counted_[Busy]) +
+               word("wrong", counted_[Wrong]) + word("frames_wrong", wrong_);
     }
 
   private:
     static constexpr size_t Counts = 9;
     static constexpr const char* Names[Counts] = {"resent", "wrong", "busy", "late", "ended",
                                                   "opened", "refused", "stored", "dropped"};
-    enum { Ended = 4, Refused = 6, Stored = 7, Dropped = 8 };
+    enum { Wrong = 1, Busy = 2, Late = 3, Ended = 4, Opened = 5, Refused = 6, Stored = 7, Dropped = 8 };
 
     std::string peer() const { return o_.text("redis_tap_address", "198.18.1.1"); }
 
@@ -155,7 +201,7 @@ class RedisEnd {
     std::optional<WireEnd> wire_;
     std::string head_;
     size_t number_at_ = 0;
-    uint64_t drops_ = 0, frames_ = 0;
+    uint64_t micro_ = 125, drops_ = 0, frames_ = 0;
     uint64_t events_ = 0, stored_ = 0, refused_ = 0, wrong_ = 0, counted_[Counts] = {};
     std::deque<Bytes> waiting_;
     Bytes in_, out_;

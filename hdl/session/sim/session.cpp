@@ -127,11 +127,10 @@ class Simulation {
         tick();
         top_->start_i = 0;
         const uint64_t most = o_.number("cycles", 2'000'000'000), linger = o_.number("linger", 20'000);
-        const uint64_t redis_linger = o_.number("redis_linger", 20'000'000);
         uint64_t over = 0, told = 0;
         bool stopped = false;
         while (!stopped && cycles_ < most &&
-               (!over || cycles_ < over + linger || (redis_->missing() && cycles_ < over + redis_linger))) {
+               (!over || cycles_ < over + linger)) {
             if (wire_) look();
             redis_->look();
             for (unsigned i = 0; i < LookCycles; i++) cycle();
@@ -143,6 +142,7 @@ class Simulation {
             if (!reports_.pass_on() || reports_.is_over()) stopped = true;
         }
         reports_.close_file();
+        if (!signalled) redis_->wait(o_.number("redis_linger", 20'000'000), [this] { tick_redis(); });
         // Cycles in which histograms are read are no part of the load.
         const uint64_t end = top_->now_o;
         read_histograms();
@@ -332,6 +332,15 @@ class Simulation {
         top_->eval();
         if (top_->rst_ni) redis_->behind();
         cycles_++;
+    }
+
+    void tick_redis() {
+        redis_->before();
+        top_->redis_clk_i = 1;
+        top_->eval();
+        top_->redis_clk_i = 0;
+        top_->eval();
+        redis_->behind();
     }
 
     void cycle() {

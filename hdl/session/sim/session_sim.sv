@@ -68,6 +68,7 @@ module session_sim
     input  logic        rx_dv_i,
     // Redis, with another GMII.
     input  logic        redis_clk_i,
+    input  logic        redis_alone_i,  // the load's clock stands
     input  redis_t      redis_i,
     input  logic        head_write_i,
     input  logic [7:0]  head_place_i,
@@ -197,7 +198,7 @@ module session_sim
       .head_write_i,
       .head_place_i,
       .head_byte_i,
-      .result_valid_i(result_valid_o),
+      .result_valid_i(result_valid_o && !redis_alone_i),
       .result_i      (result),
       .counted_o     (redis_counted_o),
       .events_o      (redis_events_o),

@@ -8,3 +8,4 @@ mod schedules;
 mod scripts;
 mod sessions;
 mod stored;
+mod written;

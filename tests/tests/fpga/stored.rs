@@ -17,7 +17,7 @@ const FITS: &str = "departures=470 redis_flush=2000 redis_patience=60000";
 const LOAD: &str = "sessions=64 open_gap=500 first=60000";
 
 /// A redis-server in a namespace, in a folder of its own.
-struct Server<'a> {
+pub(super) struct Server<'a> {
     bed: &'a TestBed,
     folder: tempfile::TempDir,
     settings: &'static str,
@@ -25,7 +25,7 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn start(bed: &'a TestBed, settings: &'static str) -> Self {
+    pub(super) fn start(bed: &'a TestBed, settings: &'static str) -> Self {
         need("redis-server");
         need("redis-cli");
         let mut server = Self { bed, folder: scratch(), settings, process: None };
@@ -33,7 +33,7 @@ impl<'a> Server<'a> {
         server
     }
 
-    fn up(&mut self) {
+    pub(super) fn up(&mut self) {
         let words = format!(
             "ip netns exec {} redis-server --bind 0.0.0.0 --protected-mode no --logfile log --dir {} {} --save",
             self.bed.generator().name,
@@ -47,17 +47,17 @@ impl<'a> Server<'a> {
     }
 
     /// As in a power cut.
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.process = None;
         wait_until("the end of redis-server", || self.ask(&["ping"]) != "PONG");
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         self.process.as_ref().expect("it runs").signal(signal);
     }
 
-    fn ask(&self, words: &[&str]) -> String {
+    pub(super) fn ask(&self, words: &[&str]) -> String {
         let output = self.bed.generator().command("redis-cli").args(words).output().expect("redis-cli runs");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
@@ -66,15 +66,15 @@ impl<'a> Server<'a> {
         self.ask(&["xlen", KEY]).parse().unwrap_or(0)
     }
 
-    /// All departures that are there, by due time, each once.
-    fn departures(&self) -> BTreeMap<u64, Departure> {
+    /// All departures that a stream has, by due time, each once.
+    pub(super) fn departures(&self, key: &str) -> BTreeMap<u64, Departure> {
         const HEX: &str = "local out = {} \
             for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do \
               out[#out + 1] = entry[2][2]:gsub('.', function(c) return string.format('%02x', c:byte()) end) \
             end \
             return out";
         let mut found = BTreeMap::new();
-        for line in self.ask(&["--raw", "eval", HEX, "1", KEY]).lines().filter(|line| !line.is_empty()) {
+        for line in self.ask(&["--raw", "eval", HEX, "1", key]).lines().filter(|line| !line.is_empty()) {
             let digit = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("hex");
             let bytes: Vec<u8> = (0..line.len() / 2).map(|at| digit(2 * at)).collect();
             assert_eq!(bytes.len(), 40 * 32);
@@ -117,7 +117,7 @@ fn check(load: &Load, server: &Server<'_>) {
     let parts = ["events_stored", "events_refused", "dropped", "events_unconfirmed"];
     assert_eq!(parts.iter().map(|key| counted(load, key)).sum::<u64>(), all, "{}", load.told["redis"]);
     assert_eq!((counted(load, "events"), counted(load, "frames_wrong")), (all, 0), "{}", load.told["redis"]);
-    let found = server.departures();
+    let found = server.departures(KEY);
     let by_due: BTreeMap<u64, &Departure> = load.departures.iter().map(|one| (one.due, one)).collect();
     for (due, one) in &found {
         assert_eq!(Some(&one), by_due.get(due));

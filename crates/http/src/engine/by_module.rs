@@ -10,6 +10,13 @@ use super::{Engine, EngineError, Running};
 use crate::module::{Drive, Fit};
 
 impl Engine {
+    /// The run's name, of which the module makes the key of what it writes to Redis itself.
+    pub fn name_run(&mut self, run: &str) {
+        if let Some(fit) = &mut self.module {
+            fit.load.key = format!("tare:{run}:module");
+        }
+    }
+
     /// Its time begins with its simulation.
     pub(super) fn start_module<R: Record + Send + 'static>(
         self,

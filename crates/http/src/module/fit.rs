@@ -75,6 +75,11 @@ impl Fit {
                     format!("reach only {device}, the address of their tap, not {}", target.ip()),
                 ));
             }
+            if let Some(redis) = port.redis().filter(|redis| redis.covers(*target.ip())) {
+                let why =
+                    format!("are not in the subnet of their Redis, {}, as {} is", redis.server, target.ip());
+                return Err(("the target", why));
+            }
             if own == *target.ip() {
                 return Err((
                     "--via",
@@ -115,6 +120,7 @@ impl Fit {
                 requests: made,
                 secret: plan.seed as u32,
                 end: when.end,
+                key: String::new(),
             };
             let about = Module {
                 port: port.name(),
@@ -127,6 +133,7 @@ impl Fit {
                 open_gap: (when.dues.is_none() || plan.connection.keep_alive)
                     .then(|| TICK.saturating_mul(open_gap)),
                 listed: matches!(when.due, Some(Due::Listed(_))).then_some(when.departures.into()),
+                redis: port.redis().map(|redis| redis.server),
                 figures: Default::default(),
             };
             Ok(Self { port: port.clone(), load, about, dues: when.dues, origin: when.origin })

@@ -6,13 +6,16 @@
 //!        ◄── Report (lines of a socket) ──┘
 //! ```
 //!
-//! The program ends when the socket does. The tap belongs to it, and goes with it.
+//! The program ends when the socket does. The tap belongs to it, and goes with it. So does that of its other
+//! wire, if it writes its results to a Redis.
 
 mod due;
 mod lines;
+mod redis;
 
 pub use due::{Due, Gap, MOST_MODULUS, MOST_PIECES, Piece};
 pub use lines::{Figure, Figures, Report, Row, RowOutcome, Tally};
+pub use redis::RedisWire;
 
 use super::SIMULATION;
 use super::process::{self, Process, SESSIONS};
@@ -44,7 +47,7 @@ pub const CLEARING: u64 = 8_200;
 pub const FIELD: usize = 8;
 
 /// Options of the responder.
-pub(super) const OWN_OPTIONS: [&str; 2] = ["delay", "answer"];
+const OF_RESPONDER: [&str; 2] = ["delay", "answer"];
 const OF_FRAMES: [&str; 4] = ["wire", "traffic", "pcap", "carrier"];
 const OF_TAP: [&str; 3] = ["address", "mac", "mtu"];
 /// Headers of the responder's answer have 65 bytes or a few more.
@@ -97,6 +100,8 @@ pub struct SessionLoad {
     pub secret: u32,
     /// The tick at which it ends at the latest.
     pub end: u64,
+    /// Of the stream in Redis, if the module has a wire for that.
+    pub key: String,
 }
 
 /// What an address says of a simulation with sessions. Nothing is open.
@@ -108,7 +113,13 @@ pub struct SessionPort {
     answer: u32,
     /// The address of the tap, if the wire ends at one.
     device: Option<Ipv4Addr>,
+    redis: Option<RedisWire>,
     seed: Option<u64>,
+}
+
+/// The first option that is for sessions alone.
+pub(super) fn own_option(address: &Address) -> Option<&'static str> {
+    OF_RESPONDER.iter().chain(&redis::OPTIONS).copied().find(|name| address.option(name).is_some())
 }
 
 impl SessionPort {
@@ -144,7 +155,7 @@ impl SessionPort {
             return Err(address.wrong(&format!("an answer cannot have {answer} bytes"), "answer=80 to 60000"));
         }
         let is_tapped = address.option("tap").is_some();
-        let wrong_side = if is_tapped { given(&OWN_OPTIONS) } else { given(&OF_TAP) };
+        let wrong_side = if is_tapped { given(&OF_RESPONDER) } else { given(&OF_TAP) };
         if let Some(option) = wrong_side {
             let (has, of) =
                 if is_tapped { ("has a tap", "the responder's") } else { ("has no tap", "a tap's") };
@@ -157,8 +168,21 @@ impl SessionPort {
                     .wrong("gives no IPv4 address of its tap, where the target is", "address=198.18.0.1/24")
             })?),
         };
+        let redis = RedisWire::read(address)?;
+        if let Some((device, redis)) =
+            device.zip(redis.as_ref()).filter(|(device, redis)| redis.covers(*device))
+        {
+            let problem = format!("has Redis at {}, in a subnet with its tap, {device}", redis.server.ip());
+            return Err(address.wrong(&problem, "redis=198.18.1.1/24 with address=198.18.0.1/24"));
+        }
         let seed = address.read("seed", "7")?;
-        Ok(Self { address: address.clone(), delay: delay.as_picos() / TICK.as_picos(), answer, device, seed })
+        let delay = delay.as_picos() / TICK.as_picos();
+        Ok(Self { address: address.clone(), delay, answer, device, redis, seed })
+    }
+
+    /// Where the module writes its results by itself.
+    pub const fn redis(&self) -> Option<&RedisWire> {
+        self.redis.as_ref()
     }
 
     /// The address of the tap, if the wire ends at one: a real server answers, in a time of its own.
@@ -224,10 +248,20 @@ impl SessionPort {
         if let Some(seed) = self.seed {
             command.args(["--seed", &seed.to_string()]);
         }
+        let redis = self.redis.as_ref().map(|redis| redis.open(&self.address)).transpose()?;
+        if let Some((_, arguments)) = &redis {
+            command.args(arguments).args(["--redis_key", &load.key]);
+        }
         let process = Process::spawn(command, &program)?;
         if let Some(Due::Listed(ticks)) = &load.due {
             // One that has ended says why at its end.
             match due::feed(&mut &host, ticks) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(system(error)),
+                _ => {}
+            }
+        }
+        if let Some((tap, _)) = &redis {
+            match redis::hand_over(&host, tap) {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(system(error)),
                 _ => {}
             }

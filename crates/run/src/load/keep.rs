@@ -38,12 +38,13 @@ impl Prepared<'_> {
             result.environment.clear();
         }
         sink.end_rows(&mut result);
-        if !hub.is_empty() {
+        if !watched.sinks.is_empty() {
             result.run = self.run_name;
             result.sinks.clone_from(&watched.sinks);
             // A sink may take its time: whoever ends the program meanwhile has the result.
             sink.save(&mut result);
             result.sinks = hub.finish(&result);
+            result.sinks.extend(engine.written());
             run_sinks::tell(&result.sinks);
         }
         let documents = Documents { plan: &brief.plan_text, environment: &self.environment };

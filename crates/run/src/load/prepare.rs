@@ -66,6 +66,7 @@ impl<'a> Prepared<'a> {
             notes.iter().for_each(|note| complain(&format!("tare: {note}")));
         }
         let run_name = sink.name().map_or_else(|| store::run_name(brief.engine, started), str::to_owned);
+        engine.name_run(&run_name);
         if options.samples {
             places.extend(run_sinks::samples(sink.as_ref()));
         }

@@ -144,7 +144,8 @@ impl Prepared<'_> {
         }
         engine.join();
         let (totals, health) = collector.finish(clock.now(), &mut row);
-        let sinks = hub.end_rows(run_sinks::PATIENCE);
+        let mut sinks = hub.end_rows(run_sinks::PATIENCE);
+        sinks.extend(engine.written());
         let agreement = if worst.holds() { watch.check() } else { worst };
         let timeline = timeline.view();
         let stopped: Stopped = engine.control().halt().into();

@@ -1,0 +1,153 @@
+//! The module's other wire, over which it writes its results to a Redis by itself
+//! (`hdl/session/session_redis.sv`). It ends at a new tap of this host, whose address is the Redis's.
+
+use crate::interface::Interface;
+use crate::{Address, PortError, PortKind};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// All of them.
+pub const OPTIONS: [&str; 4] = ["redis", "redis_tap", "redis_port", "redis_ip"];
+const USUAL_DEVICE: &str = "redis0";
+const USUAL_PORT: u16 = 6_379;
+/// Cycles at the end in which it waits for replies: microseconds of TCP's clock on this wire.
+const LINGER: u32 = 5_000_000;
+const FORM: &str = "redis=198.18.1.1/24";
+
+/// What an address says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisWire {
+    tap: String,
+    /// Address and prefix of the tap.
+    given: String,
+    pub server: SocketAddrV4,
+    pub own: Ipv4Addr,
+    mask: u32,
+}
+
+impl RedisWire {
+    /// Reads the options. `None`: there is no such wire.
+    ///
+    /// # Errors
+    /// A value cannot be, or is in the way of the load's.
+    pub fn read(address: &Address) -> Result<Option<Self>, PortError> {
+        let Some(given) = address.option("redis") else {
+            return match OPTIONS.iter().find(|name| address.option(name).is_some()) {
+                Some(option) => Err(address.wrong(&format!("has {option}, but no redis"), FORM)),
+                None => Ok(None),
+            };
+        };
+        let wrong = |problem: &str, expected: &str| Err(address.wrong(problem, expected));
+        let parts = given.split_once('/');
+        let parts = parts.and_then(|(ip, length)| Some((ip.parse().ok()?, length.parse::<u32>().ok()?)));
+        let Some((ip, length @ 1..=30)) = parts else {
+            return wrong(&format!("'{given}' is no IPv4 address with a prefix length up to 30"), FORM);
+        };
+        let ip: Ipv4Addr = ip;
+        let mask = u32::MAX << (32 - length);
+        let port = address.read::<u16>("redis_port", "6379")?.unwrap_or(USUAL_PORT);
+        if port == 0 {
+            return wrong("has the port 0", "redis_port=6379");
+        }
+        let next = Ipv4Addr::from_bits(ip.to_bits().wrapping_add(1));
+        let own = address.read::<Ipv4Addr>("redis_ip", "198.18.1.2")?.unwrap_or(next);
+        let is_host = !matches!(own.to_bits() & !mask, 0) && own.to_bits() & !mask != !mask;
+        if own == ip || (own.to_bits() ^ ip.to_bits()) & mask != 0 || !is_host {
+            let problem = format!("has {own} for the module, which is no other address of {given}");
+            return wrong(&problem, "redis_ip=198.18.1.2");
+        }
+        let tap = address.option("redis_tap").unwrap_or(USUAL_DEVICE).to_owned();
+        if address.option("tap") == Some(tap.as_str()) {
+            return wrong(&format!("has one device, {tap}, for both wires"), "redis_tap=redis0");
+        }
+        Ok(Some(Self { tap, given: given.to_owned(), server: SocketAddrV4::new(ip, port), own, mask }))
+    }
+
+    /// Whether an address is of this wire's subnet: then this host would look for it here.
+    pub fn covers(&self, address: Ipv4Addr) -> bool {
+        (address.to_bits() ^ self.server.ip().to_bits()) & self.mask == 0
+    }
+
+    /// Makes the tap. Returns it, and what the simulation must know.
+    pub(super) fn open(&self, address: &Address) -> Result<(OwnedFd, Vec<String>), PortError> {
+        if Interface::find(&self.tap).is_ok() {
+            let problem = format!("says redis_tap={}, which exists already", self.tap);
+            return Err(address.wrong(&problem, "redis_tap=redis7"));
+        }
+        let device = Address::new(PortKind::Tap, &self.tap).with("address", &self.given);
+        let tap: OwnedFd = crate::tap::make(&device, &self.tap, false)?.into();
+        let mac = Interface::find(&self.tap)?.mac.unwrap_or_default();
+        let all = [
+            ("redis_passed", "1".to_owned()),
+            ("redis_tap_address", self.server.ip().to_string()),
+            ("redis_port", self.server.port().to_string()),
+            ("redis_peer_mac", super::hex(&mac)),
+            ("redis_address", self.own.to_string()),
+            ("redis_mac", super::hex(&own_mac(self.own))),
+            // Redis lives in this host's time: a microsecond of it is about a cycle of the simulation.
+            ("redis_micro", "1".to_owned()),
+            ("redis_linger", LINGER.to_string()),
+        ];
+        Ok((tap, all.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect()))
+    }
+}
+
+/// Locally administered, with the address in it.
+fn own_mac(own: Ipv4Addr) -> [u8; 6] {
+    let [a, b, c, d] = own.octets();
+    [0x02, 0x52, a, b, c, d]
+}
+
+/// Gives the process at the other end of a socket a descriptor, with one byte.
+pub(super) fn hand_over(socket: &UnixStream, descriptor: &OwnedFd) -> std::io::Result<()> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut room);
+    let descriptors = [descriptor.as_fd()];
+    let has_room = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    debug_assert!(has_room, "the room is for one");
+    sendmsg(socket, &[IoSlice::new(b"t")], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<RedisWire>, String> {
+        RedisWire::read(&text.parse().expect("an address")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_module_is_beside_its_redis_unless_it_is_told_where() {
+        let usual = read("fpga,redis=198.18.1.1/24:sim").expect("a wire").expect("a wire");
+        assert_eq!((usual.server.to_string(), usual.tap.as_str()), ("198.18.1.1:6379".to_owned(), "redis0"));
+        assert_eq!(usual.own, Ipv4Addr::new(198, 18, 1, 2));
+        assert!(usual.covers(Ipv4Addr::new(198, 18, 1, 200)) && !usual.covers(Ipv4Addr::new(198, 18, 0, 1)));
+        let other = "fpga,redis=198.18.1.1/29,redis_ip=198.18.1.6,redis_port=7000,redis_tap=r:sim";
+        let other = read(other).expect("a wire").expect("a wire");
+        assert_eq!((other.own, other.server.port()), (Ipv4Addr::new(198, 18, 1, 6), 7_000));
+        assert_eq!(read("fpga:sim"), Ok(None));
+    }
+
+    #[test]
+    fn what_cannot_be_a_wire_is_refused() {
+        for (options, words) in [
+            ("redis_port=7000", "has redis_port, but no redis"),
+            ("redis=198.18.1.1", "no IPv4 address with a prefix length"),
+            ("redis=198.18.1.1/31", "up to 30"),
+            ("redis=fd00\\:\\:1/64", "no IPv4 address"),
+            ("redis=198.18.1.1/24,redis_port=0", "port 0"),
+            ("redis=198.18.1.1/24,redis_ip=198.18.1.1", "no other address"),
+            ("redis=198.18.1.1/24,redis_ip=198.18.2.2", "no other address"),
+            ("redis=198.18.1.254/24", "198.18.1.255"),
+            ("redis=198.18.1.1/24,tap=redis0,address=198.18.0.1/24", "for both wires"),
+        ] {
+            let said = read(&format!("fpga,{options}:sim")).expect_err(options);
+            assert!(said.contains(words), "{options}: {said}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `tare http --via fpga,redis=…:sim`: the module writes its results to a real redis-server by itself. The run
+//! says what is there and what is not, by cause; `tare report` reads it; and the load is the same to the tick,
+//! whatever that Redis does.
+
+use super::stored::Server;
+use rustix::process::Signal;
+use std::time::Duration;
+use tare_system_tests::module::simulator;
+use tare_system_tests::process::wait_until;
+use tare_system_tests::{Run, Tare, TestBed, beside_others, scratch};
+
+/// Their own responder, and a session too few, so that departures are missed, too.
+const LOAD: &str = "--rate 100k --parallel 2 --requests 1200 --seed 7";
+
+/// A run, and what became of each departure.
+struct Written {
+    run: Run,
+    events: Vec<String>,
+}
+
+impl Written {
+    fn of(bed: &TestBed, redis: &str, load: &str) -> Self {
+        simulator();
+        let folder = scratch();
+        let lines = folder.path().join("events.jsonl");
+        let via = format!("fpga,netns={},delay=20us{redis}:sim,ip=198.18.0.2/24", bed.generator().name);
+        let run = Tare::http(&format!("--via {via} {load}"))
+            .arg("--to")
+            .arg(format!("jsonl:{}?events=1", lines.display()))
+            .arg("http://198.18.0.1/")
+            .limit(Duration::from_secs(150))
+            .run();
+        let lines = std::fs::read_to_string(lines).expect("lines");
+        let mut events: Vec<String> =
+            lines.lines().filter(|line| line.contains("\"type\":\"event\"")).map(str::to_owned).collect();
+        events.sort_unstable();
+        assert_eq!(events.len() as u64, run.total("offered"), "{run}");
+        Self { run, events }
+    }
+
+    fn name(&self) -> &str {
+        self.run.at("run").as_str().expect("a name")
+    }
+
+    /// The module's entry among the sinks.
+    fn own(&self) -> &serde_json::Value {
+        let url = format!("redis://198.18.1.1/{}", self.name());
+        let sinks = self.run.at("sinks").as_array().expect("sinks");
+        sinks.iter().find(|sink| sink["url"] == url.as_str()).unwrap_or_else(|| panic!("{sinks:?}"))
+    }
+
+    fn trouble(&self) -> &str {
+        self.own()["trouble"].as_str().unwrap_or_default()
+    }
+
+    fn count(&self, key: &str) -> u64 {
+        let own = self.own();
+        let (whole, part) = (own.get(key), own["events_lost_by"].get(key));
+        whole.or(part).map_or(0, |count| count.as_u64().expect("a number"))
+    }
+
+    /// What Redis has and what it has not are all departures, and the verdict says that some are missing.
+    #[track_caller]
+    fn check(&self, server: &Server<'_>) {
+        let (all, run) = (self.run.total("offered"), &self.run);
+        assert_eq!(self.count("events") + self.count("events_lost"), all, "{run}");
+        let causes = ["no_room", "refused", "no_reply"].map(|cause| self.count(cause));
+        assert_eq!(causes.iter().sum::<u64>(), self.count("events_lost"), "{run}");
+        if self.count("no_reply") == 0 {
+            assert_eq!(
+                server.departures(&format!("tare:{}:module", self.name())).len() as u64,
+                self.count("events"),
+                "{run}"
+            );
+        }
+        let lost = self.count("events_lost");
+        assert_eq!(run.criterion("sinks.lost").holds, lost == 0, "{run}");
+        assert_eq!(run.word(), if lost == 0 { "VALID" } else { "DEGRADED" }, "{run}");
+    }
+}
+
+const REDIS: &str = ",redis=198.18.1.1/24";
+
+#[test]
+fn a_run_of_the_module_is_in_redis_and_report_reads_it() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let server = Server::start(&bed, "");
+    let written = Written::of(&bed, REDIS, "--rate 100k --parallel 64 --requests 470");
+    written.check(&server);
+    assert_eq!((written.count("events"), written.run.total("done")), (470, 470), "{}", written.run);
+    let report = Tare::new("report --json")
+        .arg(format!("redis://127.0.0.1/{}", written.name()))
+        .inside(bed.generator())
+        .start()
+        .finish_unchecked();
+    assert_eq!((report.total("offered"), report.total("done")), (470, 470), "{report}");
+    let slowest = written.run.int("latency_ns.max");
+    assert!(report.int("latency_ns.max").abs_diff(slowest) * 1_000 <= slowest, "{report}");
+    let links = bed.generator().command("ip").arg("link").output().expect("ip");
+    assert!(!String::from_utf8_lossy(&links.stdout).contains("redis0"), "the device goes with the run");
+}
+
+#[test]
+fn redis_moves_no_departure_whatever_it_does() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let without = Written::of(&bed, "", LOAD);
+    assert!(without.run.total("missed") > 0 && without.run.total("done") > 0, "{}", without.run);
+    let mut server = Server::start(&bed, "");
+    let same = |what: &str| {
+        let with = Written::of(&bed, REDIS, LOAD);
+        assert_eq!(with.events, without.events, "{what}");
+        with
+    };
+    let well = same("it replies");
+    well.check(&server);
+    // It takes nothing for longer than the module has room, then all of that.
+    assert_eq!((server.ask(&["flushall"]), server.ask(&["client", "pause", "4000", "write"])), ok2());
+    let slow = same("it is slow");
+    wait_until("the end of the pause", || server.ask(&["set", "a", "b"]) == "OK");
+    assert!(slow.count("no_room") > 0, "{}", slow.run);
+    slow.check(&server);
+    // Errors of two kinds.
+    for (prepare, undo) in [
+        (
+            ["acl", "setuser", "default", "-xadd"].as_slice(),
+            ["acl", "setuser", "default", "+xadd"].as_slice(),
+        ),
+        (&["config", "set", "maxmemory", "1"], &["config", "set", "maxmemory", "0"]),
+    ] {
+        assert_eq!(server.ask(prepare), "OK");
+        let refused = same("it refuses");
+        assert_eq!(server.ask(undo), "OK");
+        assert!(refused.count("refused") > 0 && refused.count("events") == 0, "{}", refused.run);
+        assert!(refused.trouble().contains("refused by Redis"), "{}", refused.run);
+        refused.check(&server);
+    }
+    server.signal(Signal::STOP);
+    let stopped = same("it is stopped");
+    server.signal(Signal::CONT);
+    assert_eq!(stopped.count("events"), 0, "{}", stopped.run);
+    assert!(stopped.count("no_reply") > 0, "{}", stopped.run);
+    server.kill();
+    let gone = same("it is gone");
+    gone.check(&server);
+    assert!(gone.trouble().contains("check that Redis listens"), "{}", gone.run);
+    let strange = Server::start(&bed, "--rename-command XADD XADDS");
+    let unknown = same("it says -ERR");
+    assert!(unknown.count("refused") > 0 && unknown.count("events") == 0, "{}", unknown.run);
+    unknown.check(&strange);
+}
+
+fn ok2() -> (String, String) {
+    ("OK".to_owned(), "OK".to_owned())
+}
+
+#[test]
+fn a_redis_that_is_started_anew_has_each_departure_once_and_moves_none() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let load = "--rate 100k --parallel 64 --requests 3000 --seed 7";
+    let without = Written::of(&bed, "", load);
+    let mut server = Server::start(&bed, "--appendonly yes --appendfsync always");
+    let with = std::thread::scope(|scope| {
+        let bed = &bed;
+        let load = scope.spawn(move || Written::of(bed, REDIS, load));
+        let commands = || -> Option<u64> {
+            let key = server.ask(&["keys", "*"]);
+            server.ask(&["xlen", key.lines().next()?]).parse().ok()
+        };
+        wait_until("some commands", || commands().is_some_and(|count| count > 5));
+        server.kill();
+        std::thread::sleep(Duration::from_millis(300));
+        server.up();
+        load.join().expect("a run")
+    });
+    assert_eq!(with.events, without.events);
+    with.check(&server);
+    assert_eq!(with.count("no_reply"), 0, "{}", with.run);
+    assert!(with.count("events") > 200, "{}", with.run);
+}
+
+#[test]
+fn what_cannot_be_written_to_is_refused_before_any_load() {
+    let _shared = beside_others();
+    simulator();
+    let bed = TestBed::pair();
+    let refused = |options: &str, words: &str| {
+        let via = format!("fpga,netns={},{options}:sim,ip=198.18.0.2/24", bed.generator().name);
+        let run = Tare::http(&format!("--via {via} --rate 1k --parallel 4 --requests 5 http://198.18.0.1/"));
+        let run = run.start().finish_unchecked();
+        assert!(run.code == Some(2) && run.stderr.contains(words), "{options}: {}", run.stderr);
+    };
+    refused("redis=198.18.0.9/24", "subnet of their Redis");
+    refused("redis=198.18.1.1", "no IPv4 address with a prefix length");
+    refused("redis_port=7000", "no redis");
+    let ip = bed.generator().command("ip").args(["tuntap", "add", "dev", "redis0", "mode", "tap"]).status();
+    assert!(ip.expect("ip").success());
+    refused("redis=198.18.1.1/24", "exists already");
+}
