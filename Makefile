@@ -55,10 +55,11 @@ run: need-build ## the tare command: make run ARGS='http http://127.0.0.1:8080/'
 build: need-build ## everything that can be compiled
 	cargo build --release --workspace
 
-lint: need-build lint-hdl ## formatting, lints, rules of this house (tidy.rs), and what dependencies must keep to: licences, advisories, duplicates, one set of features
+lint: need-build lint-hdl ## formatting, lints, that fuzz targets compile, rules of this house (tidy.rs), and what dependencies must keep to: licences, advisories, duplicates, one set of features
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	cargo clippy --release -p tare --no-default-features -- -D warnings
+	cargo check --quiet --manifest-path fuzz/Cargo.toml --bins
 	cargo test --release -q -p tare-system-tests --test report tidy::
 	@scripts/features.py
 	@scripts/deny.sh

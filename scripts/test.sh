@@ -8,7 +8,7 @@
 # alone (scripts/again.py), and is named and counted for itself if that helps. Unchanged are parts of the
 # hardware's tests that have passed before with the same sources and tools (scripts/hdl_test.sh).
 #
-#   cargo builds          tests of the crates     system tests
+#   cargo builds          tests of the crates     system tests, those of simulated sessions last
 #                         (packet's and script's beside the others')
 #                         tests that only compute ┐ with the CPU time that nothing else wants;
 #   tools, module-sim ─►  tests of the hardware   ┘ they stand still while a test measures time
@@ -61,7 +61,9 @@ beside=$!
         crates=$((crates + $?))
         cat "$simulated"
         # Each test waits in a thread for its turn (tests/src/lock.rs).
-        RUST_TEST_THREADS=400 cargo test --release --package tare-system-tests --no-fail-fast
+        RUST_TEST_THREADS=400 cargo test --release --package tare-system-tests --no-fail-fast -- --skip simulator::
+        crates=$((crates + $?))
+        scripts/sessions_test.sh "$target"
         crates=$((crates + $?))
         wait $computes
         crates=$((crates + $?))

@@ -4,8 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plan::Place;
-use plan::packets::frames::{FrameSource, Frames, FramesFile, resolve};
+use plan::packets::frames::{FrameSource, Frames, FramesFile};
 use wire::{Template, Times, summary};
 
 fn read(text: &str) -> Option<Frames> {
@@ -14,8 +13,7 @@ fn read(text: &str) -> Option<Frames> {
         frames: FramesFile,
     }
     let file: File = toml::from_str(text).ok()?;
-    let place = |field: &str| Place { field: field.to_owned(), flag: None, line: None };
-    match resolve(&file.frames, &place) {
+    match file.frames.resolve() {
         Ok(frames) => Some(frames),
         Err(error) => {
             assert!(!error.to_string().is_empty());

@@ -2,10 +2,8 @@
 
 mod by_module;
 mod command;
-mod counted;
 mod loads;
 mod schedules;
 mod scripts;
-mod sessions;
-mod stored;
+mod simulator;
 mod written;

@@ -2,7 +2,8 @@
 //! says what is there and what is not, by cause; `tare report` reads it; and the load is the same to the tick,
 //! whatever that Redis does.
 
-use super::stored::Server;
+use super::simulator::sessions::Load;
+use super::simulator::stored::{self, Server};
 use rustix::process::Signal;
 use std::time::Duration;
 use tare_system_tests::module::simulator;
@@ -198,4 +199,24 @@ fn what_cannot_be_written_to_is_refused_before_any_load() {
     let ip = bed.generator().command("ip").args(["tuntap", "add", "dev", "redis0", "mode", "tap"]).status();
     assert!(ip.expect("ip").success());
     refused("redis=198.18.1.1/24", "exists already");
+}
+
+#[test]
+fn what_a_simulation_wrote_is_reported_like_a_run() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let server = Server::start(&bed, "");
+    let flags =
+        [stored::REDIS, stored::LOAD, stored::FITS, "whole=1000 status=404 status_high=404"].join(" ");
+    let load = Load::inside(&bed, &flags);
+    load.all_are("done");
+    stored::check(&load, &server);
+    assert_eq!(stored::counted(&load, "events_stored"), 470);
+    let report =
+        Tare::new("report --json redis://127.0.0.1/sim").inside(bed.generator()).start().finish_unchecked();
+    let figures = ["offered", "done"].map(|key| report.result["totals"][key].as_u64());
+    assert_eq!(figures, [Some(470); 2], "{report}");
+    let slowest = load.departures.iter().map(|one| 8 * one.done).max().expect("a departure");
+    let reported = report.result["latency_ns"]["max"].as_u64().expect("a time");
+    assert!(reported.abs_diff(slowest) * 1000 <= slowest + 1000, "{reported} of {slowest}: {report}");
 }

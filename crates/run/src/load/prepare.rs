@@ -53,7 +53,7 @@ impl<'a> Prepared<'a> {
         let mut inputs = Inputs::look(&files.inputs);
         let mut places = run_sinks::places(options)?;
         let clock = HostClock::calibrate();
-        let engine = prepare(clock)?;
+        let mut engine = prepare(clock)?;
         let brief = engine.brief();
         inputs.add(&brief.line_files);
         let thresholds = limits::watch(&brief.limits, &brief.names, brief.measuring())?;

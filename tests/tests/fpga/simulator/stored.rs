@@ -7,17 +7,17 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_system_tests::process::{Process, wait_until};
-use tare_system_tests::{Tare, TestBed, beside_others, need, scratch};
+use tare_system_tests::{TestBed, beside_others, need, scratch};
 
-const KEY: &str = "tare:sim:module";
+pub const KEY: &str = "tare:sim:module";
 /// The module's other wire ends at a new device; its clock for Redis is about that of the server.
-const REDIS: &str = "redis_tap=redis0 redis_micro=1 redis_linger=200000000";
+pub const REDIS: &str = "redis_tap=redis0 redis_micro=1 redis_linger=200000000";
 /// Twelve commands have room, the last of which has ten places left: all of it, however slow the server is.
-const FITS: &str = "departures=470 redis_flush=2000 redis_patience=60000";
-const LOAD: &str = "sessions=64 open_gap=500 first=60000";
+pub const FITS: &str = "departures=470 redis_flush=2000 redis_patience=60000";
+pub const LOAD: &str = "sessions=64 open_gap=500 first=60000";
 
 /// A redis-server in a namespace, in a folder of its own.
-pub(super) struct Server<'a> {
+pub struct Server<'a> {
     bed: &'a TestBed,
     folder: tempfile::TempDir,
     settings: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    pub(super) fn start(bed: &'a TestBed, settings: &'static str) -> Self {
+    pub fn start(bed: &'a TestBed, settings: &'static str) -> Self {
         need("redis-server");
         need("redis-cli");
         let mut server = Self { bed, folder: scratch(), settings, process: None };
@@ -33,7 +33,7 @@ impl<'a> Server<'a> {
         server
     }
 
-    pub(super) fn up(&mut self) {
+    pub fn up(&mut self) {
         let words = format!(
             "ip netns exec {} redis-server --bind 0.0.0.0 --protected-mode no --logfile log --dir {} {} --save",
             self.bed.generator().name,
@@ -47,17 +47,17 @@ impl<'a> Server<'a> {
     }
 
     /// As in a power cut.
-    pub(super) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.process = None;
         wait_until("the end of redis-server", || self.ask(&["ping"]) != "PONG");
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         self.process.as_ref().expect("it runs").signal(signal);
     }
 
-    pub(super) fn ask(&self, words: &[&str]) -> String {
+    pub fn ask(&self, words: &[&str]) -> String {
         let output = self.bed.generator().command("redis-cli").args(words).output().expect("redis-cli runs");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
@@ -67,7 +67,7 @@ impl<'a> Server<'a> {
     }
 
     /// All departures that a stream has, by due time, each once.
-    pub(super) fn departures(&self, key: &str) -> BTreeMap<u64, Departure> {
+    pub fn departures(&self, key: &str) -> BTreeMap<u64, Departure> {
         const HEX: &str = "local out = {} \
             for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do \
               out[#out + 1] = entry[2][2]:gsub('.', function(c) return string.format('%02x', c:byte()) end) \
@@ -106,13 +106,13 @@ fn departure(event: &[u8]) -> Departure {
     }
 }
 
-fn counted(load: &Load, key: &str) -> u64 {
+pub fn counted(load: &Load, key: &str) -> u64 {
     load.told["redis"][key].as_u64().unwrap_or_else(|| panic!("{key}: {}", load.told["redis"]))
 }
 
 /// Each departure is stored, refused, dropped, or nobody knows; and what is stored is what the load has.
 #[track_caller]
-fn check(load: &Load, server: &Server<'_>) {
+pub fn check(load: &Load, server: &Server<'_>) {
     let all = load.departures.len() as u64;
     let parts = ["events_stored", "events_refused", "dropped", "events_unconfirmed"];
     assert_eq!(parts.iter().map(|key| counted(load, key)).sum::<u64>(), all, "{}", load.told["redis"]);
@@ -126,24 +126,6 @@ fn check(load: &Load, server: &Server<'_>) {
         assert_eq!(counted(load, "events_stored"), found.len() as u64, "{}", load.told["redis"]);
         assert_eq!(counted(load, "stored"), server.commands(), "{}", load.told["redis"]);
     }
-}
-
-#[test]
-fn redis_has_each_departure_and_tare_reports_them() {
-    let _shared = beside_others();
-    let bed = TestBed::pair();
-    let server = Server::start(&bed, "");
-    let load = Load::inside(&bed, &format!("{REDIS} {LOAD} {FITS} whole=1000 status=404 status_high=404"));
-    load.all_are("done");
-    check(&load, &server);
-    assert_eq!(counted(&load, "events_stored"), 470);
-    let report =
-        Tare::new("report --json redis://127.0.0.1/sim").inside(bed.generator()).start().finish_unchecked();
-    let figures = ["offered", "done"].map(|key| report.result["totals"][key].as_u64());
-    assert_eq!(figures, [Some(470); 2], "{report}");
-    let slowest = load.departures.iter().map(|one| 8 * one.done).max().expect("a departure");
-    let reported = report.result["latency_ns"]["max"].as_u64().expect("a time");
-    assert!(reported.abs_diff(slowest) * 1000 <= slowest + 1000, "{reported} of {slowest}: {report}");
 }
 
 #[test]
@@ -261,7 +243,7 @@ fn any_peer_of_tcp_will_do() {
     let _shared = beside_others();
     need("python3");
     let bed = TestBed::pair();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fpga/redis_peer.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fpga/simulator/redis_peer.py");
     // A small MSS; a window that closes while it naps; and what is no reply, twice.
     for (peer, key, times) in [
         ("88 0 65536 0 -", "resent", 0),

@@ -10,7 +10,7 @@ use tare_system_tests::{TestBed, beside_others, scratch};
 use units::{Picos, Rate};
 
 /// Of 8 ns.
-pub(crate) const CYCLES_PER_SECOND: u64 = 125_000_000;
+pub const CYCLES_PER_SECOND: u64 = 125_000_000;
 const TICK_PS: u64 = 8_000;
 /// With preamble and gap: an answer of 300 bytes over TCP; and with a connection for each, SYN-ACK, answer, FIN
 /// and the ACK of our FIN.
@@ -21,7 +21,7 @@ const MOST_TO_SEND: u64 = 14;
 
 /// A line of the results.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Departure {
+pub struct Departure {
     pub outcome: String,
     pub session: u64,
     pub status: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Departure {
     pub passed: Option<u64>,
 }
 
-pub(crate) struct Load {
+pub struct Load {
     pub told: Value,
     pub departures: Vec<Departure>,
 }
