@@ -11,6 +11,9 @@
 //
 //   *5 $4 XADD $KEY key $10 00000001-0 $6 events $1280 ...
 //
+// and, if a connection has to begin with AUTH or SELECT, the bytes of these. Where the Redis is on the wire,
+// session_redis_way finds out.
+//
 // Frames are those of session_receive and session_transmit, which see a load with one session.
 module session_redis
   import tare_pkg::*;
@@ -23,7 +26,7 @@ module session_redis
     // The host: set before the reset is over.
     input  redis_t         redis_i,
     input  logic           head_write_i,
-    input  logic [7:0]     head_place_i,   // the last byte of the head is at 255
+    input  logic [8:0]     head_place_i,   // the last byte of the head is at 511, the greeting's first at 0
     input  logic [7:0]     head_byte_i,
     input  logic           result_valid_i,
     input  result_t        result_i,
@@ -37,13 +40,15 @@ module session_redis
     output beat_t          beat_o
 );
   logic [15:0] port;
+  logic known, wants, forget, asked, found;
+  logic [47:0] peer_mac;
   load_t load;
   always_comb begin
     load = '0;
     load.mac = redis_i.mac;
     load.address = redis_i.address;
     load.port = port;
-    load.peer_mac = redis_i.peer_mac;
+    load.peer_mac = redis_i.peer_mac != '0 ? redis_i.peer_mac : peer_mac;
     load.peer_address = redis_i.peer_address;
     load.peer_port = redis_i.peer_port;
     load.sessions = 14'd1;
@@ -143,6 +148,9 @@ module session_redis
       .rst_ni,
       .redis_i,
       .port_o         (port),
+      .known_i        (known || redis_i.peer_mac != '0),
+      .wants_o        (wants),
+      .forget_o       (forget),
       .complete_i     (complete),
       .settle_o       (settle),
       .heard_valid_i  (heard_valid),
@@ -161,11 +169,13 @@ module session_redis
   always_comb begin
     counted_o = of_sender;
     counted_o.dropped = dropped;
+    counted_o.asked = asked;
+    counted_o.found = found;
   end
   always_ff @(posedge clk_i) events_o <= events;
 
   // A command's bytes: its head at negative places, its events, and the end of the line.
-  logic [7:0] head_bytes[256];
+  logic [7:0] head_bytes[512];
   place_t place;
   logic [7:0] head_byte_q;
   logic [4:0] byte_q;
@@ -177,7 +187,7 @@ module session_redis
     last_row_q <= row;
     if (head_write_i) head_bytes[head_place_i] <= head_byte_i;
     if (reads) begin
-      head_byte_q    <= head_bytes[place[7:0]];
+      head_byte_q    <= head_bytes[place[8:0]];
       byte_q         <= place[4:0];
       is_head_q      <= place[11];
       is_end_q       <= place >= place_t'(EventsBytes);
@@ -191,6 +201,30 @@ module session_redis
     if (is_head_q) command_byte = head_byte_q;
   end
 
+  logic made_valid, made_ready;
+  beat_t made;
+  session_redis_way way (
+      .clk_i,
+      .rst_ni,
+      .mac_i         (redis_i.mac),
+      .address_i     (redis_i.address),
+      .peer_address_i(redis_i.peer_address),
+      .millis_i      (now.millis),
+      .wants_i       (wants && redis_i.peer_mac == '0),
+      .forget_i      (forget),
+      .known_o       (known),
+      .peer_mac_o    (peer_mac),
+      .asked_o       (asked),
+      .found_o       (found),
+      .heard_valid_i,
+      .heard_i,
+      .beat_valid_i  (made_valid),
+      .beat_ready_o  (made_ready),
+      .beat_i        (made),
+      .beat_valid_o,
+      .beat_ready_i,
+      .beat_o
+  );
   session_transmit transmit (
       .clk_i,
       .rst_ni,
@@ -211,9 +245,9 @@ module session_redis
       .template_place_o (place),
       .template_byte_i  (command_byte_q),
       .wait_i           ('1),
-      .valid_o          (beat_valid_o),
-      .ready_i          (beat_ready_i),
-      .beat_o,
+      .valid_o          (made_valid),
+      .ready_i          (made_ready),
+      .beat_o           (made),
       .started_o        (),
       .started_index_o  (),
       .arp_o            (),

@@ -7,6 +7,8 @@ package session_redis_pkg;
   localparam int unsigned EventsBytes = EventsOfCommand * 32;
   // That many complete commands have room. Rows of the memory, one for each event, are numbered.
   localparam int unsigned MostCommands = 12;
+  // The host's bytes: a greeting from here on, and heads up to place 0.
+  localparam int GreetingPlace = -512;
   typedef logic [3:0] ahead_t;
   typedef logic [8:0] event_row_t;
   typedef logic [5:0] held_t;
@@ -16,11 +18,13 @@ package session_redis_pkg;
     logic [47:0] mac;
     logic [31:0] address;
     logic [15:0] port;          // of the first connection; each has another
-    logic [47:0] peer_mac;
+    logic [47:0] peer_mac;      // 0: it is asked for (ARP)
     logic [31:0] peer_address;
     logic [15:0] peer_port;
     logic [7:0]  head;          // bytes of a command up to its events; 0: nothing is written to Redis
     logic [7:0]  number_place;  // in it, of the eight digits of the command's number
+    logic [7:0]  greeting;      // bytes of the commands that begin a connection; 0: none do
+    logic [1:0]  greetings;     // of these commands, each of which must have +OK
     logic [15:0] pause;         // ms from the end of a connection to the next
     logic [15:0] patience;      // ms without a reply, after which a connection ends
     logic [15:0] flush;         // ms after which a command leaves although it has room
@@ -45,6 +49,9 @@ package session_redis_pkg;
 
   // Each is high for one cycle.
   typedef struct packed {
+    logic asked;         // for the Redis's hardware address
+    logic found;         // that
+    logic denied;        // a connection, since a command of the greeting was refused
     logic dropped;       // an event for which there was no room
     logic stored;        // a command that Redis took
     logic refused;       // one that it did not

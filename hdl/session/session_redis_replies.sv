@@ -6,7 +6,17 @@
 //                             before, over another connection, was stored then (`again_i`).
 //   -LOADING, -BUSY           nothing is taken for now
 //
+// Those of a greeting (AUTH, SELECT), with which a connection may begin, are
+//
+//   +OK\r\n                   welcome
+//   -WRONGPASS ...\r\n        refused
+//
 // All else is wrong.
+//
+// Rules (formal/session_redis_replies_rules.sv):
+//   1 a line is one reply at most, and a reply ends with a line;
+//   2 nothing is stored by what a greeting has, and nothing else is welcome;
+//   3 a line that begins by '-' stores nothing that was sent only once, and welcomes nothing.
 module session_redis_replies (
     input  logic       clk_i,
     input  logic       rst_ni,
@@ -14,6 +24,8 @@ module session_redis_replies (
     input  logic       valid_i,
     input  logic [7:0] byte_i,
     input  logic       again_i,
+    input  logic       greets_i,   // this is a reply to a greeting
+    output logic       welcome_o,
     output logic       stored_o,   // with the last byte
     output logic       refused_o,
     output logic       busy_o,
@@ -23,6 +35,7 @@ module session_redis_replies (
     First,
     Size,
     Id,
+    Status,
     Code,  // the first letter of an error
     Error
   } state_e;
@@ -46,17 +59,20 @@ module session_redis_replies (
   endfunction
 
   wire ends = valid_i && byte_i == LineFeed;
-  wire is_there = matched_q == 3'd7 && again_i;
+  wire is_there = matched_q == 3'd7 && again_i && !greets_i && !busy_q;
+  assign welcome_o = ends && state_q == Status;
   assign stored_o  = ends && (state_q == Id || state_q == Error && is_there);
   assign refused_o = ends && state_q == Error && !is_there && !busy_q;
   assign busy_o    = ends && state_q == Error && busy_q;
-  assign wrong_o   = valid_i && state_q == First && byte_i != "$" && byte_i != "-" || ends && state_q == Code;
+  wire is_known = byte_i == "-" || byte_i == (greets_i ? "+" : "$");
+  assign wrong_o   = valid_i && state_q == First && !is_known || ends && state_q == Code;
 
   always_ff @(posedge clk_i) begin
     if (valid_i) begin
       unique case (state_q)
         First: begin
           if (byte_i == "$") state_q <= Size;
+          if (byte_i == "+") state_q <= Status;
           if (byte_i == "-") state_q <= Code;
         end
         Size: if (ends) state_q <= Id;

@@ -12,6 +12,9 @@
 // three duplicates halve it. A command is no longer than a segment unless the peer's MSS is small. Only
 // text in order is taken.
 //
+// A connection may begin with a greeting: commands of the host (AUTH, SELECT), a segment at a time. Nothing else
+// is sent before each of them has its +OK; an error ends the connection.
+//
 // If no reply comes for `patience`, if Redis takes nothing for now, or if the peer ends the connection, it is
 // over, and `pause` later there is another, from the next port. All commands without a reply are sent again
 // over it. Each has a number, and Redis refuses those that it has: none is stored twice.
@@ -25,6 +28,10 @@ module session_redis_sender
     input  logic           rst_ni,
     input  redis_t         redis_i,
     output logic [15:0]    port_o,
+    // The way there: whether it is known, and is to be found.
+    input  logic           known_i,
+    output logic           wants_o,
+    output logic           forget_o,
     // The buffer.
     input  ahead_t         complete_i,
     output logic           settle_o,
@@ -53,6 +60,7 @@ module session_redis_sender
   typedef enum logic [1:0] {
     Down,
     SynOut,
+    Greet,
     Up
   } link_e;
   typedef enum logic [2:0] {
@@ -66,6 +74,7 @@ module session_redis_sender
   typedef enum logic [2:0] {
     OutSyn,
     OutBare,  // an acknowledgment
+    OutGreeting,
     OutData,
     OutFin,
     OutReset,
@@ -122,7 +131,9 @@ module session_redis_sender
   wire [31:0] wait_ms = backoff_q >= 4'd7 ? RtoMostMs : 32'(base) << backoff_q;
   wire deadline_come = timing_q && !precedes(now.millis, deadline_q);
   wire limit_come = limited_q && !precedes(now.millis, limit_q);
-  wire open_come = link_q == Down && redis_i.head != '0 && !precedes(now.millis, open_at_q);
+  assign wants_o = link_q == Down && redis_i.head != '0;
+  wire open_come = wants_o && known_i && !precedes(now.millis, open_at_q);
+  wire is_up = link_q == Up || link_q == Greet;
 
   // What can be sent.
   wire [31:0] flight = nxt_q - una_q;
@@ -136,6 +147,15 @@ module session_redis_sender
   wire may_send = link_q == Up && has_data && next_q - acked_q < burst_q && (fits || squeezes);
   wire is_blocked = link_q == Up && has_data && flight == '0 && room == '0;
   logic [10:0] len_q;
+  // Of the greeting: its first number, what is next of it, and replies that are to come.
+  logic [31:0] greeting_q;
+  logic [1:0] greetings_q;
+  wire [31:0] greeted = nxt_q - greeting_q;
+  wire offset_t greeting_rest = offset_t'(redis_i.greeting) - offset_t'(greeted);
+  wire offset_t greeting_room = 32'(greeting_rest) < room ? greeting_rest : offset_t'(room);
+  wire offset_t greeting_len = 16'(greeting_room) < mss_q ? greeting_room : offset_t'(mss_q);
+  wire may_greet = link_q == Greet && flight == '0 && greeted < 32'(redis_i.greeting) && room != '0;
+  wire is_greeted = link_q == Greet && greetings_q == '0 && greeted == 32'(redis_i.greeting) && flight == '0;
 
   // The segment under way.
   heard_segment_t heard_q;
@@ -156,8 +176,9 @@ module session_redis_sender
   assign text_free_o = text_free_q + ring_t'(TextBytes);
 
   // Replies.
-  logic stored, refused, busy, wrong, restart;
+  logic stored, refused, busy, wrong, welcome, restart;
   wire parses = state_q == Text && text_here_q;
+  wire greets = link_q == Greet && greetings_q != '0;
   session_redis_replies replies (
       .clk_i,
       .rst_ni,
@@ -165,13 +186,16 @@ module session_redis_sender
       .valid_i  (parses),
       .byte_i   (text_byte_i),
       .again_i  (again_q != '0),
+      .greets_i (greets),
+      .welcome_o(welcome),
       .stored_o (stored),
       .refused_o(refused),
       .busy_o   (busy),
       .wrong_o  (wrong)
   );
-  wire settles = (stored || refused) && acked_q != '0;
-  wire unasked = (stored || refused) && acked_q == '0;
+  wire settles = (stored || refused) && link_q == Up && acked_q != '0;
+  wire denied = refused && greets;
+  wire unasked = (stored || refused) && !settles && !denied;
   assign settle_o = settles;
   assign text_place_o = text_q;
   assign heard_ready_o = state_q == Pick;
@@ -181,17 +205,18 @@ module session_redis_sender
   wire end_late = state_q == Pick && !heard_valid_i && limit_come;
   wire end_refused = answers && e.control.rst;
   // Only the next number ends the connection (RFC 5961 section 3).
-  wire end_reset = state_q == Judge && link_q == Up && e.control.rst && in_order;
-  wire end_reply = busy || wrong || unasked;
+  wire end_reset = state_q == Judge && is_up && e.control.rst && in_order;
+  wire end_reply = busy || wrong || unasked || denied;
   wire text_over = state_q == Text && text_left_q == '0 && !text_here_q;
   wire end_fin = text_over && fin_q && fin_here;
   wire ends = end_late || end_refused || end_reset || end_reply || end_fin;
+  assign forget_o = ends;
 
   // Sending starts again: with a connection, behind a timeout, for a lost segment, or since more is
   // acknowledged than was sent again.
   wire opens = answers && e.control.syn && !e.control.rst;
   wire rewind_late = state_q == Pick && !heard_valid_i && !limit_come && deadline_come
-    && link_q == Up && flight != '0;
+    && is_up && flight != '0;
   wire rewind_lost = text_over && !end_fin && duplicates_q == Duplicates[1:0];
   wire rewind_ahead = text_over && !end_fin && precedes(nxt_q, una_q);
   wire rewinds = opens || rewind_late || rewind_lost || rewind_ahead;
@@ -217,6 +242,15 @@ module session_redis_sender
         sending_o.segment.control.syn = 1'b1;
         sending_o.segment.has_mss = 1'b1;
         sending_o.segment.mss = Mss;
+      end
+      OutGreeting: begin
+        sending_o.entry.start = place_t'(GreetingPlace);
+        sending_o.entry.len = 11'(redis_i.greeting) + 11'd1;
+        sending_o.entry.field = FieldNone;
+        sending_o.segment.control.psh = 1'b1;
+        sending_o.segment.len = 16'(len_q);
+        sending_o.part = 1'b1;
+        sending_o.segment.before_end = 16'(greeting_rest) + 16'd1;
       end
       OutData: begin
         sending_o.segment.control.psh = 1'b1;
@@ -249,6 +283,7 @@ module session_redis_sender
     counted_o.late    <= end_late;
     counted_o.busy    <= busy;
     counted_o.wrong   <= wrong || unasked;
+    counted_o.denied  <= denied;
     restart           <= opens;
     rtt_valid_q       <= 1'b0;
 
@@ -269,6 +304,8 @@ module session_redis_sender
           limited_q <= 1'b1;
           limit_q   <= now.millis + 32'(redis_i.patience);
           state_q   <= Offer;
+        end else if (is_greeted) begin
+          link_q <= Up;
         end else if (deadline_come) begin
           timing_q  <= 1'b0;
           timed_q   <= 1'b0;
@@ -282,11 +319,15 @@ module session_redis_sender
             len_q   <= 11'd1;
             state_q <= Offer;
           end
+        end else if (may_greet) begin
+          what_q  <= OutGreeting;
+          len_q   <= greeting_len;
+          state_q <= Offer;
         end else if (may_send) begin
           what_q  <= OutData;
           len_q   <= fits ? whole_len : room[10:0];
           state_q <= Offer;
-        end else if (ack_due_q && link_q == Up) begin
+        end else if (ack_due_q && is_up) begin
           what_q  <= OutBare;
           state_q <= Offer;
         end
@@ -301,9 +342,11 @@ module session_redis_sender
       Judge: begin
         state_q   <= Pick;
         fin_q     <= e.control.fin;
-        advance_q <= 16'(acked_offset_q) + (ack_right ? acked[15:0] : '0);
+        advance_q <= 16'(acked_offset_q) + (ack_right && link_q == Up ? acked[15:0] : '0);
         if (opens) begin
-          link_q    <= Up;
+          link_q    <= redis_i.greeting != '0 ? Greet : Up;
+          greeting_q  <= nxt_q;
+          greetings_q <= redis_i.greetings;
           una_q     <= nxt_q;
           rcv_nxt_q <= e.seq + 32'd1;
           wl1_q     <= e.seq;
@@ -321,7 +364,7 @@ module session_redis_sender
         end else if (link_q == SynOut && e.control.ack && !e.control.rst && e.ack != nxt_q) begin
           what_q  <= OutStray;
           state_q <= Offer;
-        end else if (link_q == Up) begin
+        end else if (is_up) begin
           if (e.control.rst || e.control.syn || !e.control.ack || !ack_right && !acked[31]) ack_due_q <= 1'b1;
           else begin
             state_q <= Advance;
@@ -374,6 +417,7 @@ module session_redis_sender
           duplicates_q <= rewind_lost ? '0 : duplicates_q;
         end
         if (end_fin) rcv_nxt_q <= rcv_nxt_q + 32'd1;
+        if (welcome) greetings_q <= greetings_q - 2'd1;
       end
 
       Rewind:
@@ -388,7 +432,7 @@ module session_redis_sender
       if (sending_ready_i) begin
         state_q <= Pick;
         if (what_q != OutSyn) ack_due_q <= 1'b0;
-        if (what_q == OutSyn || what_q == OutData) begin
+        if (what_q == OutSyn || what_q == OutGreeting || what_q == OutData) begin
           nxt_q <= sent_to;
           if (precedes(max_q, sent_to)) max_q <= sent_to;
           if (!timing_q || flight == '0) begin
@@ -455,7 +499,7 @@ module session_redis_sender
       limited_q <= 1'b0;
       ack_due_q <= 1'b0;
       what_q    <= end_fin && una_q == max_q ? OutFin : OutReset;
-      state_q   <= link_q == Up && !end_reset ? Offer : Pick;
+      state_q   <= is_up && !end_reset ? Offer : Pick;
     end
 
     if (!rst_ni) begin

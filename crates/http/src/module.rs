@@ -38,7 +38,7 @@ pub struct Module {
     pub open_gap: Option<Picos>,
     /// Due times that the module did not compute itself: so many were listed for it.
     pub listed: Option<u64>,
-    /// Where the module itself wrote its results.
-    pub redis: Option<SocketAddrV4>,
+    /// Where the module itself wrote its results: the Redis, and the database.
+    pub redis: Option<(SocketAddrV4, u32)>,
     pub figures: Figures,
 }

@@ -112,6 +112,9 @@ impl Address {
                 *value = absolute(value).unwrap_or_else(|| std::mem::take(value));
             }
         }
+        for (_, value) in self.options.iter_mut().filter(|(name, _)| name == "redis_password") {
+            *value = absolute(value).unwrap_or_else(|| std::mem::take(value));
+        }
         self.rest = match self.rest {
             Rest::Port(inner) => Rest::Port(Box::new(inner.from_anywhere())),
             Rest::Place(place) if self.kind == PortKind::Pcap => {

@@ -130,6 +130,9 @@ kinds! {
         "redis_tap" "name of that device (redis0)",
         "redis_port" "the Redis's port (6379)",
         "redis_ip" "the module's address there (the next one)",
+        "redis_password" "a file whose first line is the password for the Redis",
+        "redis_user" "the user whose password that is",
+        "redis_database" "the number of the database (0)",
         "carrier" "no: treat the wire as up whatever the module reports, for PHYs that do not report it",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];

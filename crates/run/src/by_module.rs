@@ -12,7 +12,11 @@ const REDIS: u16 = 6_379;
 /// Why an event is not in Redis: the key in the result, the simulation's figure, and words.
 const LOSSES: [(&str, &str, &str); 3] = [
     ("no_room", "redis_dropped", "had no room in the module"),
-    ("refused", "redis_refused", "were refused by Redis (see its maxmemory, and the stream's key)"),
+    (
+        "refused",
+        "redis_refused",
+        "were refused by Redis (see its maxmemory, its password and the user's rights)",
+    ),
     ("no_reply", "redis_unconfirmed", "had no reply at the end"),
 ];
 
@@ -51,10 +55,11 @@ fn tcp(module: &Module) -> Tcp {
 
 /// What the module itself wrote to Redis. `None`: it was to write nothing.
 pub fn written(module: &Module, run: &str) -> Option<SinkStatus> {
-    let server = module.redis?;
+    let (server, database) = module.redis?;
     let count = |name: &str| module.figures.of(name);
     let lost = LOSSES.map(|(key, name, what)| (key, count(name), what));
     let port = if server.port() == REDIS { String::new() } else { format!(":{}", server.port()) };
+    let database = if database == 0 { String::new() } else { format!("{database}/") };
     let said = lost.iter().filter(|(_, count, _)| *count > 0);
     let mut why: Vec<String> = said.map(|(_, count, what)| format!("{count} {what}")).collect();
     if module.figures.is_empty() {
@@ -63,7 +68,7 @@ pub fn written(module: &Module, run: &str) -> Option<SinkStatus> {
         why.push(connections(module));
     }
     Some(SinkStatus {
-        url: format!("redis://{}{port}/{run}", server.ip()),
+        url: format!("redis://{}{port}/{database}{run}", server.ip()),
         events: count("redis_stored"),
         events_lost: lost.iter().map(|(_, count, _)| count).sum(),
         events_lost_by: lost
@@ -80,6 +85,9 @@ pub fn written(module: &Module, run: &str) -> Option<SinkStatus> {
 fn connections(module: &Module) -> String {
     let count = |name: &str| module.figures.of(name);
     let (opened, ended) = (count("redis_opened"), count("redis_ended"));
+    if opened == 0 && count("redis_found") == 0 {
+        return "and no host replied to ARP for the Redis's address".to_owned();
+    }
     if opened == 0 {
         return "and no connection was made: check that Redis listens there, not on 127.0.0.1 alone"
             .to_owned();
@@ -88,6 +96,7 @@ fn connections(module: &Module) -> String {
         ("redis_late", "without a reply in time"),
         ("redis_busy", "by LOADING or BUSY"),
         ("redis_wrong", "by what is no reply"),
+        ("redis_denied", "by AUTH or SELECT: see redis_password=, redis_user= and redis_database="),
     ];
     let causes = causes.iter().filter(|(name, _)| count(name) > 0);
     let causes: Vec<String> = causes.map(|(name, how)| format!("{} {how}", count(name))).collect();
@@ -139,8 +148,7 @@ fn notes(module: &Module) -> Vec<String> {
     }
     if module.redis.is_some() {
         notes.push(
-            "for the Redis to which the module wrote, a simulated second takes minutes: on a board, more may be \
-             lost"
+            "for the Redis to which the module wrote, a simulated second takes minutes: a board may lose more"
                 .to_owned(),
         );
     }
@@ -173,13 +181,16 @@ mod tests {
     #[test]
     fn what_redis_lacks_is_told_by_cause() {
         let of = |figures: &str| {
-            let redis = Some("198.18.1.1:7000".parse().expect("an address"));
+            let redis = Some(("198.18.1.1:7000".parse().expect("an address"), 2));
             let figures = figures.parse().expect("figures");
             written(&Module { redis, figures, ..module(false) }, "night").expect("it was to write")
         };
         let all = of("redis_stored 40 redis_dropped 3 redis_refused 0 redis_unconfirmed 2 redis_opened 2 \
                       redis_ended 1 redis_late 1");
-        assert_eq!((all.url.as_str(), all.events, all.events_lost), ("redis://198.18.1.1:7000/night", 40, 5));
+        assert_eq!(
+            (all.url.as_str(), all.events, all.events_lost),
+            ("redis://198.18.1.1:7000/2/night", 40, 5)
+        );
         let by: Vec<_> = all.events_lost_by.iter().map(|(key, count)| (key.as_str(), *count)).collect();
         assert_eq!(by, [("no_reply", 2), ("no_room", 3)]);
         assert_eq!(
@@ -188,8 +199,13 @@ mod tests {
              reply in time)"
         );
         assert_eq!(of("redis_stored 40 redis_opened 1").trouble, "");
-        assert!(of("redis_unconfirmed 7 redis_opened 0").trouble.contains("check that Redis listens"));
-        let died = Module { redis: Some("198.18.1.1:6379".parse().expect("one")), ..module(false) };
+        assert!(
+            of("redis_unconfirmed 7 redis_opened 0 redis_found 3")
+                .trouble
+                .contains("check that Redis listens")
+        );
+        assert!(of("redis_unconfirmed 7 redis_found 0").trouble.contains("no host replied to ARP"));
+        let died = Module { redis: Some(("198.18.1.1:6379".parse().expect("one"), 0)), ..module(false) };
         let died =
             written(&Module { figures: Default::default(), ..died }, "night").expect("it was to write");
         assert!(died.trouble.contains("without saying") && died.url == "redis://198.18.1.1/night");

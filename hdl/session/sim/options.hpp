@@ -81,7 +81,7 @@ constexpr std::array KnownOptions = {
     Known{"redis_passed", "0|1", "or one that comes over --host_fd, behind listed due times"},
     Known{"redis_tap_address", "A.B.C.D", "Redis's; a new device has it, /24"},
     Known{"redis_port", "N", "Redis's"},
-    Known{"redis_peer_mac", "HEX", "Redis's, if not of a new device"},
+    Known{"redis_peer_mac", "HEX", "Redis's; otherwise, the module asks for it"},
     Known{"redis_address", "A.B.C.D", "ours"},
     Known{"redis_mac", "HEX", "ours"},
     Known{"redis_from", "N", "ours: the port before that of the first connection"},

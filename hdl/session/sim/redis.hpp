@@ -21,10 +21,11 @@
 #include "options.hpp"
 #include "responder.hpp"
 
-// A descriptor that comes over a socket, with one byte.
-inline int passed_descriptor(int socket) {
-    char byte = 0;
-    iovec part{&byte, 1};
+// A descriptor that comes over a socket, with two bytes: how many follow, and how many commands these are, with
+// which a connection begins.
+inline int passed_descriptor(int socket, std::string& greeting, unsigned& commands) {
+    uint8_t sizes[2] = {};
+    iovec part{sizes, sizeof sizes};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
     msghdr message{};
     message.msg_iov = &part;
@@ -34,11 +35,15 @@ inline int passed_descriptor(int socket) {
     ssize_t n;
     do n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    const cmsghdr* head = n == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
+    const cmsghdr* head = n == sizeof sizes ? CMSG_FIRSTHDR(&message) : nullptr;
     if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
         throw std::runtime_error("--redis_passed: no descriptor came over --host_fd");
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
+    greeting.resize(sizes[0]);
+    commands = sizes[1];
+    if (sizes[0] && recv(socket, greeting.data(), greeting.size(), MSG_WAITALL) != sizes[0])
+        throw std::runtime_error("--redis_passed: the greeting is not whole");
     return fd;
 }
 
@@ -52,7 +57,7 @@ class RedisEnd {
         } else if (o.has("redis_fd")) {
             wire_.emplace(static_cast<int>(o.number("redis_fd", 0)));
         } else if (o.number("redis_passed", 0)) {
-            wire_.emplace(passed_descriptor(static_cast<int>(o.number("host_fd", 0))));
+            wire_.emplace(passed_descriptor(static_cast<int>(o.number("host_fd", 0)), greeting_, greetings_));
         }
         micro_ = std::max<uint64_t>(1, o.number("redis_micro", o.number("micro", 125)));
         drops_ = o.number("redis_drops", 0);
@@ -67,9 +72,10 @@ class RedisEnd {
         p.put(o_.number("redis_mac", 0x021800000102, 16), 48);
         p.put(address_of(o_.text("redis_address", "198.18.1.2")), 32);
         p.put(o_.number("redis_from", 20'000), 16);
-        p.put(tap_ ? tap_->mac : o_.number("redis_peer_mac", 0x021800000101, 16), 48);
+        p.put(o_.number("redis_peer_mac", 0, 16), 48);
         p.put(address_of(peer()), 32);
         p.put(o_.number("redis_port", 6379), 16).put(head_.size(), 8).put(number_at_, 8);
+        p.put(greeting_.size(), 8).put(greetings_, 2);
         p.put(o_.number("redis_pause", 100), 16).put(o_.number("redis_patience", 4000), 16);
         p.put(o_.number("redis_flush", 10), 16).put(micro_, 8);
         p.put(o_.number("secret", 0x5eed1234), 32);
@@ -78,12 +84,16 @@ class RedisEnd {
 
     template <typename Tick>
     void write_head(Tick tick) {
-        for (size_t i = 0; i < head_.size(); i++) {
-            top_.head_write_i = 1;
-            top_.head_place_i = static_cast<uint8_t>(256 - head_.size() + i);
-            top_.head_byte_i = static_cast<uint8_t>(head_[i]);
-            tick();
-        }
+        const auto write = [&](size_t place, const std::string& bytes) {
+            for (char byte : bytes) {
+                top_.head_write_i = 1;
+                top_.head_place_i = static_cast<uint16_t>(place++);
+                top_.head_byte_i = static_cast<uint8_t>(byte);
+                tick();
+            }
+        };
+        write(512 - head_.size(), head_);
+        write(0, greeting_);
         top_.head_write_i = 0;
     }
 
@@ -164,14 +174,14 @@ class RedisEnd {
         return word("events", events_) + word("stored", stored_) + word("refused", refused_) +
                word("dropped", counted_[Dropped]) + word("unconfirmed", missing()) + word("ended", counted_[Ended]) +
                word("opened", counted_[Opened]) + word("late", counted_[Late]) + word("busy", counted_[Busy]) +
-               word("wrong", counted_[Wrong]) + word("frames_wrong", wrong_);
+               word("wrong", counted_[Wrong]) + word("denied", counted_[Denied]) + word("found", counted_[Found]) + word("frames_wrong", wrong_);
     }
 
   private:
-    static constexpr size_t Counts = 9;
-    static constexpr const char* Names[Counts] = {"resent", "wrong", "busy", "late", "ended",
-                                                  "opened", "refused", "stored", "dropped"};
-    enum { Wrong = 1, Busy = 2, Late = 3, Ended = 4, Opened = 5, Refused = 6, Stored = 7, Dropped = 8 };
+    static constexpr size_t Counts = 12;
+    static constexpr const char* Names[Counts] = {"resent",  "wrong",  "busy",    "late",   "ended", "opened",
+                                                  "refused", "stored", "dropped", "denied", "found", "asked"};
+    enum { Wrong = 1, Busy = 2, Late = 3, Ended = 4, Opened = 5, Refused = 6, Stored = 7, Dropped = 8, Denied = 9, Found = 10 };
 
     std::string peer() const { return o_.text("redis_tap_address", "198.18.1.1"); }
 
@@ -199,7 +209,8 @@ class RedisEnd {
     Top& top_;
     std::unique_ptr<Tap> tap_;
     std::optional<WireEnd> wire_;
-    std::string head_;
+    std::string head_, greeting_;
+    unsigned greetings_ = 0;
     size_t number_at_ = 0;
     uint64_t micro_ = 125, drops_ = 0, frames_ = 0;
     uint64_t events_ = 0, stored_ = 0, refused_ = 0, wrong_ = 0, counted_[Counts] = {};

@@ -71,9 +71,9 @@ module session_sim
     input  logic        redis_alone_i,  // the load's clock stands
     input  redis_t      redis_i,
     input  logic        head_write_i,
-    input  logic [7:0]  head_place_i,
+    input  logic [8:0]  head_place_i,
     input  logic [7:0]  head_byte_i,
-    output logic [8:0]  redis_counted_o,
+    output logic [11:0] redis_counted_o,
     output logic [5:0]  redis_events_o,
     output logic [7:0]  redis_txd_o,
     output logic        redis_tx_en_o,

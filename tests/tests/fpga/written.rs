@@ -13,6 +13,9 @@ use tare_system_tests::{Run, Tare, TestBed, beside_others, scratch};
 /// Their own responder, and a session too few, so that departures are missed, too.
 const LOAD: &str = "--rate 100k --parallel 2 --requests 1200 --seed 7";
 
+/// Twelve commands have room, the last of which has ten places left: all of it, however slow the server is.
+const FITS: &str = "--rate 100k --parallel 64 --requests 470 --seed 7";
+
 /// A run, and what became of each departure.
 struct Written {
     run: Run,
@@ -45,9 +48,10 @@ impl Written {
 
     /// The module's entry among the sinks.
     fn own(&self) -> &serde_json::Value {
-        let url = format!("redis://198.18.1.1/{}", self.name());
         let sinks = self.run.at("sinks").as_array().expect("sinks");
-        sinks.iter().find(|sink| sink["url"] == url.as_str()).unwrap_or_else(|| panic!("{sinks:?}"))
+        let is_own = |url: &str| url.starts_with("redis://198.18.1.1/") && url.ends_with(self.name());
+        let own = sinks.iter().find(|sink| sink["url"].as_str().is_some_and(is_own));
+        own.unwrap_or_else(|| panic!("{sinks:?}"))
     }
 
     fn trouble(&self) -> &str {
@@ -87,7 +91,7 @@ fn a_run_of_the_module_is_in_redis_and_report_reads_it() {
     let _shared = beside_others();
     let bed = TestBed::pair();
     let server = Server::start(&bed, "");
-    let written = Written::of(&bed, REDIS, "--rate 100k --parallel 64 --requests 470");
+    let written = Written::of(&bed, REDIS, FITS);
     written.check(&server);
     assert_eq!((written.count("events"), written.run.total("done")), (470, 470), "{}", written.run);
     let report = Tare::new("report --json")
@@ -98,6 +102,8 @@ fn a_run_of_the_module_is_in_redis_and_report_reads_it() {
     assert_eq!((report.total("offered"), report.total("done")), (470, 470), "{report}");
     let slowest = written.run.int("latency_ns.max");
     assert!(report.int("latency_ns.max").abs_diff(slowest) * 1_000 <= slowest, "{report}");
+    // The server's host still has the connection of that run.
+    assert_eq!(Written::of(&bed, REDIS, FITS).count("events"), 470);
     let links = bed.generator().command("ip").arg("link").output().expect("ip");
     assert!(!String::from_utf8_lossy(&links.stdout).contains("redis0"), "the device goes with the run");
 }
@@ -171,6 +177,10 @@ fn a_redis_that_is_started_anew_has_each_departure_once_and_moves_none() {
             server.ask(&["xlen", key.lines().next()?]).parse().ok()
         };
         wait_until("some commands", || commands().is_some_and(|count| count > 5));
+        // The module answers there, and has found the way by itself.
+        let ping =
+            |words: &str| bed.generator().command("ping").args(words.split(' ')).output().expect("ping");
+        wait_until("an echo", || ping("-c 1 -W 5 198.18.1.2").status.success());
         server.kill();
         std::thread::sleep(Duration::from_millis(300));
         server.up();
@@ -212,6 +222,7 @@ fn what_a_simulation_wrote_is_reported_like_a_run() {
     load.all_are("done");
     stored::check(&load, &server);
     assert_eq!(stored::counted(&load, "events_stored"), 470);
+    assert_eq!((stored::counted(&load, "asked"), stored::counted(&load, "found")), (1, 1));
     let report =
         Tare::new("report --json redis://127.0.0.1/sim").inside(bed.generator()).start().finish_unchecked();
     let figures = ["offered", "done"].map(|key| report.result["totals"][key].as_u64());
@@ -219,4 +230,42 @@ fn what_a_simulation_wrote_is_reported_like_a_run() {
     let slowest = load.departures.iter().map(|one| 8 * one.done).max().expect("a departure");
     let reported = report.result["latency_ns"]["max"].as_u64().expect("a time");
     assert!(reported.abs_diff(slowest) * 1000 <= slowest + 1000, "{reported} of {slowest}: {report}");
+}
+
+#[test]
+fn a_connection_begins_with_its_password_and_its_database() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let without = Written::of(&bed, "", FITS);
+    let server = Server::start(&bed, "");
+    assert_eq!(
+        server.ask(&["acl", "setuser", "writer", "on", ">s3cret", "~tare:*", "+xadd", "+select"]),
+        "OK"
+    );
+    assert_eq!(server.ask(&["config", "set", "requirepass", "s3cret"]), "OK");
+    let folder = scratch();
+    let file = folder.path().join("password");
+    std::fs::write(&file, "s3cret\n").expect("room");
+    for (user, database) in [("", 0), ("", 2), (",redis_user=writer", 3)] {
+        let redis = format!("{REDIS},redis_password={}{user},redis_database={database}", file.display());
+        let with = Written::of(&bed, &redis, FITS);
+        assert_eq!(with.events, without.events);
+        assert_eq!((with.count("events"), with.run.word()), (470, "VALID"), "{}", with.run);
+        let url = format!("redis://:s3cret@127.0.0.1/{database}/{}", with.name());
+        let report = Tare::new("report --json").arg(url).inside(bed.generator()).run();
+        assert_eq!(report.total("offered"), 470, "{report}");
+        assert!(!with.run.result.to_string().contains("s3cret"), "{}", with.run);
+    }
+    // A wrong one, and a database that is not there: no command is sent.
+    std::fs::write(&file, "guess").expect("room");
+    let wrong = format!("{REDIS},redis_password={}", file.display());
+    std::fs::write(folder.path().join("right"), "s3cret").expect("room");
+    let nowhere =
+        format!("{REDIS},redis_password={},redis_database=99", folder.path().join("right").display());
+    for redis in [wrong, nowhere] {
+        let with = Written::of(&bed, &redis, FITS);
+        assert_eq!(with.events, without.events);
+        assert_eq!((with.count("events"), with.count("refused")), (0, 0), "{}", with.run);
+        assert!(with.trouble().contains("by AUTH or SELECT"), "{}", with.run);
+    }
 }

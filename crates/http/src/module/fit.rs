@@ -133,7 +133,7 @@ impl Fit {
                 open_gap: (when.dues.is_none() || plan.connection.keep_alive)
                     .then(|| TICK.saturating_mul(open_gap)),
                 listed: matches!(when.due, Some(Due::Listed(_))).then_some(when.departures.into()),
-                redis: port.redis().map(|redis| redis.server),
+                redis: port.redis().map(|redis| (redis.server, redis.database)),
                 figures: Default::default(),
             };
             Ok(Self { port: port.clone(), load, about, dues: when.dues, origin: when.origin })

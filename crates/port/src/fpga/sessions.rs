@@ -249,8 +249,8 @@ impl SessionPort {
             command.args(["--seed", &seed.to_string()]);
         }
         let redis = self.redis.as_ref().map(|redis| redis.open(&self.address)).transpose()?;
-        if let Some((_, arguments)) = &redis {
-            command.args(arguments).args(["--redis_key", &load.key]);
+        if let Some(redis) = &redis {
+            command.args(&redis.arguments).args(["--redis_key", &load.key]);
         }
         let process = Process::spawn(command, &program)?;
         if let Some(Due::Listed(ticks)) = &load.due {
@@ -260,8 +260,8 @@ impl SessionPort {
                 _ => {}
             }
         }
-        if let Some((tap, _)) = &redis {
-            match redis::hand_over(&host, tap) {
+        if let Some(redis) = &redis {
+            match redis.hand_over(&host) {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(system(error)),
                 _ => {}
             }

@@ -206,7 +206,7 @@ fn a_slow_redis_costs_what_has_no_room_and_lost_frames_cost_nothing() {
 
     assert_eq!(server.ask(&["flushall"]), "OK");
     // On a busy machine the server is slow by TCP's clock, and a connection may end for want of a reply.
-    let lossy = format!("{REDIS} {LOAD} departures=600 whole=4000 redis_drops=9 redis_flush=200");
+    let lossy = format!("{REDIS} {LOAD} departures=600 whole=4000 redis_drops=7 redis_flush=200");
     let load = Load::inside(&bed, &lossy);
     assert!(counted(&load, "resent") >= 2, "{}", load.told["redis"]);
     assert_eq!(counted(&load, "events_unconfirmed"), 0, "{}", load.told["redis"]);

@@ -4,18 +4,22 @@
 use crate::interface::Interface;
 use crate::{Address, PortError, PortKind};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use std::io::IoSlice;
+use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 /// All of them.
-pub const OPTIONS: [&str; 4] = ["redis", "redis_tap", "redis_port", "redis_ip"];
+pub const OPTIONS: [&str; 7] =
+    ["redis", "redis_tap", "redis_port", "redis_ip", "redis_user", "redis_password", "redis_database"];
 const USUAL_DEVICE: &str = "redis0";
 const USUAL_PORT: u16 = 6_379;
 /// Cycles at the end in which it waits for replies: microseconds of TCP's clock on this wire.
 const LINGER: u32 = 5_000_000;
+/// The module's memory for it.
+const LONGEST_GREETING: usize = 255;
 const FORM: &str = "redis=198.18.1.1/24";
 
 /// What an address says of it.
@@ -27,6 +31,27 @@ pub struct RedisWire {
     pub server: SocketAddrV4,
     pub own: Ipv4Addr,
     mask: u32,
+    user: Option<String>,
+    /// The file whose first line it is.
+    password: Option<PathBuf>,
+    pub database: u32,
+}
+
+/// Commands with which each connection begins: their bytes, and how many they are.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Greeting {
+    bytes: Vec<u8>,
+    commands: u8,
+}
+
+impl Greeting {
+    fn add(&mut self, words: &[&str]) {
+        self.bytes.extend(format!("*{}\r\n", words.len()).bytes());
+        for word in words {
+            self.bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
+        }
+        self.commands += 1;
+    }
 }
 
 impl RedisWire {
@@ -64,7 +89,20 @@ impl RedisWire {
         if address.option("tap") == Some(tap.as_str()) {
             return wrong(&format!("has one device, {tap}, for both wires"), "redis_tap=redis0");
         }
-        Ok(Some(Self { tap, given: given.to_owned(), server: SocketAddrV4::new(ip, port), own, mask }))
+        let (user, password) = (address.option("redis_user"), address.option("redis_password"));
+        if user.is_some() && password.is_none() {
+            return wrong("has redis_user, but no redis_password", "redis_password=FILE");
+        }
+        Ok(Some(Self {
+            tap,
+            given: given.to_owned(),
+            server: SocketAddrV4::new(ip, port),
+            own,
+            mask,
+            user: user.map(str::to_owned),
+            password: password.map(PathBuf::from),
+            database: address.read("redis_database", "2")?.unwrap_or(0),
+        }))
     }
 
     /// Whether an address is of this wire's subnet: then this host would look for it here.
@@ -72,28 +110,60 @@ impl RedisWire {
         (address.to_bits() ^ self.server.ip().to_bits()) & self.mask == 0
     }
 
+    fn greeting(&self, address: &Address) -> Result<Greeting, PortError> {
+        let mut greeting = Greeting::default();
+        if let Some(file) = &self.password {
+            let text = std::fs::read_to_string(file).map_err(|error| PortError::System {
+                what: format!("redis_password={}", file.display()),
+                error,
+            })?;
+            let password = text.lines().next().unwrap_or_default();
+            let words = ["AUTH"].into_iter().chain(self.user.as_deref()).chain([password]);
+            greeting.add(&words.collect::<Vec<_>>());
+        }
+        if self.database > 0 {
+            greeting.add(&["SELECT", &self.database.to_string()]);
+        }
+        match greeting.bytes.len() {
+            0..=LONGEST_GREETING => Ok(greeting),
+            _ => Err(address.wrong(
+                "has a user and a password that are too long for the module",
+                "fewer than 190 bytes together",
+            )),
+        }
+    }
+
     /// Makes the tap. Returns it, and what the simulation must know.
-    pub(super) fn open(&self, address: &Address) -> Result<(OwnedFd, Vec<String>), PortError> {
+    pub(super) fn open(&self, address: &Address) -> Result<Opened, PortError> {
+        let greeting = self.greeting(address)?;
         if Interface::find(&self.tap).is_ok() {
             let problem = format!("says redis_tap={}, which exists already", self.tap);
             return Err(address.wrong(&problem, "redis_tap=redis7"));
         }
         let device = Address::new(PortKind::Tap, &self.tap).with("address", &self.given);
         let tap: OwnedFd = crate::tap::make(&device, &self.tap, false)?.into();
-        let mac = Interface::find(&self.tap)?.mac.unwrap_or_default();
         let all = [
             ("redis_passed", "1".to_owned()),
             ("redis_tap_address", self.server.ip().to_string()),
             ("redis_port", self.server.port().to_string()),
-            ("redis_peer_mac", super::hex(&mac)),
             ("redis_address", self.own.to_string()),
             ("redis_mac", super::hex(&own_mac(self.own))),
+            ("redis_from", another_port().to_string()),
             // Redis lives in this host's time: a microsecond of it is about a cycle of the simulation.
             ("redis_micro", "1".to_owned()),
             ("redis_linger", LINGER.to_string()),
         ];
-        Ok((tap, all.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect()))
+        let arguments = all.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect();
+        Ok(Opened { tap, arguments, greeting })
     }
+}
+
+/// The port before that of the first connection: Redis's host still has the connection of the last run.
+fn another_port() -> u64 {
+    const FIRST: u64 = 20_000;
+    const COUNT: u64 = 40_000;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    FIRST + now.as_millis() as u64 * 997 % COUNT
 }
 
 /// Locally administered, with the address in it.
@@ -102,15 +172,25 @@ fn own_mac(own: Ipv4Addr) -> [u8; 6] {
     [0x02, 0x52, a, b, c, d]
 }
 
-/// Gives the process at the other end of a socket a descriptor, with one byte.
-pub(super) fn hand_over(socket: &UnixStream, descriptor: &OwnedFd) -> std::io::Result<()> {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut room);
-    let descriptors = [descriptor.as_fd()];
-    let has_room = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    debug_assert!(has_room, "the room is for one");
-    sendmsg(socket, &[IoSlice::new(b"t")], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
+/// A wire that is there.
+pub(super) struct Opened {
+    tap: OwnedFd,
+    pub arguments: Vec<String>,
+    greeting: Greeting,
+}
+
+impl Opened {
+    /// Gives the process at the other end of a socket the descriptor, and what nobody else may see.
+    pub fn hand_over(&self, mut socket: &UnixStream) -> std::io::Result<()> {
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut room);
+        let descriptors = [self.tap.as_fd()];
+        let has_room = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+        debug_assert!(has_room, "the room is for one");
+        let sizes = [self.greeting.bytes.len() as u8, self.greeting.commands];
+        sendmsg(socket, &[IoSlice::new(&sizes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        socket.write_all(&self.greeting.bytes)
+    }
 }
 
 #[cfg(test)]
@@ -144,10 +224,31 @@ mod tests {
             ("redis=198.18.1.1/24,redis_ip=198.18.1.1", "no other address"),
             ("redis=198.18.1.1/24,redis_ip=198.18.2.2", "no other address"),
             ("redis=198.18.1.254/24", "198.18.1.255"),
+            ("redis=198.18.1.1/24,redis_user=me", "no redis_password"),
+            ("redis=198.18.1.1/24,redis_database=-1", "redis_database"),
             ("redis=198.18.1.1/24,tap=redis0,address=198.18.0.1/24", "for both wires"),
         ] {
             let said = read(&format!("fpga,{options}:sim")).expect_err(options);
             assert!(said.contains(words), "{options}: {said}");
         }
+    }
+
+    #[test]
+    fn a_connection_begins_with_who_it_is_and_where() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("password");
+        let of = |options: &str| {
+            let text = format!("fpga,redis=198.18.1.1/24,redis_password={}{options}:sim", file.display());
+            let address: Address = text.parse().expect("an address");
+            RedisWire::read(&address).expect("a wire").expect("a wire").greeting(&address)
+        };
+        assert!(of("").is_err(), "there is no file");
+        std::fs::write(&file, "s3cret\nnever sent\n").expect("room");
+        let both = of(",redis_user=me,redis_database=2").expect("a greeting");
+        let text = String::from_utf8(both.bytes).expect("text");
+        assert_eq!(text, "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$6\r\ns3cret\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n");
+        assert_eq!((both.commands, of("").expect("a greeting").commands), (2, 1));
+        std::fs::write(&file, "x".repeat(300)).expect("room");
+        assert!(of("").unwrap_err().to_string().contains("too long"));
     }
 }
