@@ -359,7 +359,9 @@ pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
         Word::Degraded if without_response => "no response arrived; the outcomes hold, with the stated doubt",
         Word::Valid => "the generator kept up",
         Word::Degraded => "the figures hold, with the stated doubt",
-        Word::Invalid if fails(CriterionId::Finished) => "this run was killed before it could be judged",
+        Word::Invalid if fails(CriterionId::Finished) => {
+            "this run left no result: it was killed, or could not store it"
+        }
         Word::Invalid if fails(CriterionId::ResultReadable) => "the verdict of this run is lost",
         Word::Invalid if fails(CriterionId::GapsMeasured) => "no gap was measured",
         Word::Invalid if verdict.criteria.iter().all(|criterion| criterion.holds) => {

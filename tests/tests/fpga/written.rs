@@ -252,7 +252,7 @@ fn a_connection_begins_with_its_password_and_its_database() {
         assert_eq!(with.events, without.events);
         assert_eq!((with.count("events"), with.run.word()), (470, "VALID"), "{}", with.run);
         let url = format!("redis://:s3cret@127.0.0.1/{database}/{}", with.name());
-        let report = Tare::new("report --json").arg(url).inside(bed.generator()).run();
+        let report = Tare::new("report --json").arg(url).inside(bed.generator()).start().finish_unchecked();
         assert_eq!(report.total("offered"), 470, "{report}");
         assert!(!with.run.result.to_string().contains("s3cret"), "{}", with.run);
     }
