@@ -162,8 +162,7 @@ impl RedisWire {
 fn another_port() -> u64 {
     const FIRST: u64 = 20_000;
     const COUNT: u64 = 40_000;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    FIRST + now.as_millis() as u64 * 997 % COUNT
+    FIRST + clock::unix_ns() / 1_000_000 * 997 % COUNT
 }
 
 /// Locally administered, with the address in it.
