@@ -291,7 +291,9 @@ fn without_rules_the_end_of_the_terminal_ends_the_run() {
     // Several: the signal comes as soon as the run can be reached.
     for run in 0..8 {
         let out = folder.path().join(run.to_string());
-        let running = Tare::packets(&format!("forward mem:a mem:b -t 30 --out {}", out.display())).start();
+        // Whoever runs the tests by nohup ignores it for all.
+        let tare = Tare::packets(&format!("forward mem:a mem:b -t 30 --out {}", out.display()));
+        let running = tare.through("env --default-signal=HUP").start();
         wait_until("the socket", || out.join("control.sock").exists());
         running.process.signal(rustix::process::Signal::HUP);
         let run = running.finish_unchecked();
