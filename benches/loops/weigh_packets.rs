@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use weigh::packets::{Options, weigh};
-use weigh::{Stage, Wall, Way};
+use weigh::{Stage, Way};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -16,12 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         trials: trials.parse()?,
         packets: packets.parse()?,
         longest_ns: 5_000_000_000,
-        threads: None,
         capture: std::env::var_os("CAPTURE").is_some(),
-        each: None,
-        batch: None,
         through: std::env::var("THROUGH").ok(),
-        wall: Wall::default(),
+        ..Options::default()
     };
     let stage = Stage::bed()?;
     for way in options.ways.clone() {

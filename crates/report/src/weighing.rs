@@ -77,9 +77,25 @@ fn stamps_own(stamps: &Stamps) -> String {
     stamps.late_ns.map_or(String::new(), own)
 }
 
-/// `udp, 64 B`.
-fn name(port: &str, size: usize) -> String {
-    format!("{port}, {size} B")
+/// `udp, 64 B`; `fpga:sim, 64 B, simulated`.
+fn name(port: &str, size: usize, is_simulated: bool) -> String {
+    format!("{port}, {size} B{}", if is_simulated { ", simulated" } else { "" })
+}
+
+/// Of who sends: none where a module's hardware does.
+fn threads(found: &Packets) -> String {
+    if found.threads == 0 { NONE.to_owned() } else { found.threads.to_string() }
+}
+
+/// A share that may not be known.
+fn share(share: Option<f64>) -> String {
+    share.map_or_else(|| NONE.to_owned(), words::share)
+}
+
+/// 1/t, unless a packet takes no time.
+fn theoretical(found: &Packets) -> String {
+    let per_s = found.theoretical_per_s;
+    if per_s > 0.0 { format!("{}/s", words::number(per_s)) } else { NONE.to_owned() }
 }
 
 /// Why 1/t is not the rate that was achieved.
@@ -88,6 +104,9 @@ fn why_they_differ(found: &Packets) -> String {
         return NO_FIGURES.to_owned();
     }
     let (theory, achieved) = (found.theoretical_per_s, found.peak.rate_per_s.estimate);
+    if found.threads == 0 {
+        return of_hardware(found, achieved);
+    }
     let waits = "t, from hand-over to stamp, includes waiting (for the CPU, a lock, a queue)";
     if theory >= achieved {
         format!(
@@ -103,6 +122,24 @@ fn why_they_differ(found: &Packets) -> String {
             words::number(achieved)
         )
     }
+}
+
+/// The same of a module, whose hardware makes the frames.
+fn of_hardware(found: &Packets, achieved: f64) -> String {
+    let time = if found.simulated { " in simulated time" } else { "" };
+    let theory = match found.theoretical_per_s > 0.0 {
+        true => format!("1/t is {}/s and ", words::number(found.theoretical_per_s)),
+        false => String::new(),
+    };
+    let end = match found.stamps.method.as_str() {
+        "module" => "the module's gate in front of the wire",
+        _ => "the start of its preamble on the wire",
+    };
+    format!(
+        "{theory}{}/s were achieved{time}: the wire is the limit, not t, which is from the tick in which a frame \
+         was due to {end}",
+        words::number(achieved)
+    )
 }
 
 #[cfg(test)]

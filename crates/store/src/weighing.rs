@@ -79,23 +79,27 @@ pub struct Skipped {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Packets {
-    /// `udp`, `packet`, `xdp`, `live`, `mem`.
+    /// `udp`, `packet`, `xdp`, `live`, `mem`, or the address of an FPGA module.
     pub port: String,
     /// The port's address.
     pub address: String,
+    /// Whether its time is a simulation's. It is nothing of this machine's then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
     /// Bytes of a frame, with its FCS.
     pub size: usize,
     pub against: String,
     pub stamps: Stamps,
     /// Packets of one call.
     pub batch: usize,
+    /// 0 where no thread of this host makes them.
     pub threads: usize,
     pub threads_why: String,
     pub by_threads: Vec<ByThreads>,
     pub trials: Vec<Trial>,
     pub overall: Summary,
     pub peak: Summary,
-    /// 1 / (mean time at peak).
+    /// 1 / (mean time at peak); 0 where packets take no time.
     pub theoretical_per_s: f64,
     pub series: Vec<Bin>,
 }
@@ -104,7 +108,7 @@ pub struct Packets {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stamps {
-    /// `tx`, `capture`, `peer`, `port`.
+    /// `tx`, `capture`, `peer`, `port`, `wire`, `module`.
     pub method: String,
     pub place: String,
     /// Why this and no other.
@@ -208,6 +212,9 @@ pub struct Bin {
 pub struct Backload {
     pub port: String,
     pub address: String,
+    /// As of [`Packets`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
     pub size: usize,
     /// `udp-closed`, `udp-open`, `tcp-syn`, `answers`.
     pub kind: String,
@@ -241,11 +248,11 @@ pub struct BackloadStep {
     pub dropped_in_per_s: f64,
     /// Own frames that were refused, per second.
     pub refused_per_s: f64,
-    /// Shares of the generator's CPU.
-    pub user: f64,
-    pub system: f64,
-    pub softirq: f64,
-    pub idle: f64,
+    /// Shares of the generator's CPU; none where it needs none.
+    pub user: Option<f64>,
+    pub system: Option<f64>,
+    pub softirq: Option<f64>,
+    pub idle: Option<f64>,
 }
 
 /// A rate that this machine keeps, of frames (`send.packet.64`) or requests (`http.tls`).

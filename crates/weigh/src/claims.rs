@@ -13,6 +13,24 @@ pub fn of_fall(values: &[f64]) -> Claim {
     within(values, f64::NEG_INFINITY, 1.0)
 }
 
+/// Of trials of a simulation, which differ in what its memories hold at first, and in nothing else unless that
+/// matters. If all are the same, an interval would have no width: there is no noise.
+pub fn of_simulated(values: &[f64]) -> Claim {
+    match values {
+        [first, rest @ ..] if rest.iter().all(|value| value == first) => {
+            Claim { estimate: *first, refused: Some(same(values.len())), ..Claim::default() }
+        }
+        _ => of(values),
+    }
+}
+
+fn same(trials: usize) -> String {
+    match trials {
+        1 => "there is one trial, and simulated time has no noise".to_owned(),
+        trials => format!("all {trials} trials are the same to the cycle: simulated time has no noise"),
+    }
+}
+
 fn within(values: &[f64], least: f64, most: f64) -> Claim {
     let estimate = if values.is_empty() { 0.0 } else { stats::mean(values) };
     match stats::students::interval(values) {
@@ -48,6 +66,15 @@ mod tests {
         assert_eq!(of(&values).low, Some(0.0));
         let fall = of_fall(&[0.99, 0.5, 0.98, 0.97]);
         assert_eq!((fall.high, fall.low.is_some_and(|low| low < 0.6)), (Some(1.0), true), "{fall:?}");
+    }
+
+    #[test]
+    fn simulated_trials_that_are_the_same_say_so() {
+        let found = of_simulated(&[7.0, 7.0, 7.0]);
+        assert_eq!((found.estimate, found.low), (7.0, None));
+        assert!(found.refused.is_some_and(|why| why.starts_with("all 3 trials are the same to the cycle")));
+        assert!(of_simulated(&[7.0, 8.0, 7.5, 7.2]).low.is_some());
+        assert_eq!(of_simulated(&[]).estimate, 0.0);
     }
 
     #[test]

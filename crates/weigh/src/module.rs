@@ -1,7 +1,12 @@
 //! How exact the gaps of an FPGA module are, by Caliper's experiment: frames from its own generator, at each
-//! rate.
+//! rate. Its load capability is weighed by [`packets`] and [`backload`].
 
+pub mod backload;
+mod departures;
+pub mod packets;
+mod simulated;
 mod tally;
+mod traffic;
 mod wire;
 
 use crate::WeighError;
@@ -11,15 +16,20 @@ use port::fpga::registers::{BAD, GOOD, LATE, SENT};
 use port::fpga::time::TICK_NS;
 use port::fpga::{self, Module, SIMULATION};
 use port::{Address, PortError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::gap_bench::{GapBench, GapBin, GapHistogram, GapRow, GapTicks};
-use wire::Wire;
+use tally::Tally;
+use traffic::Incoming;
+use wire::{IN, OUT, Wire};
 
 /// Ticks that a byte takes on a wire of 1 Gb/s.
 const TICKS_PER_BYTE: u64 = 1;
 /// Preamble, delimiter and least gap.
 const BETWEEN: u64 = 20;
 pub const LINE_MBPS: u64 = 1_000;
+/// Bytes of the frames that come in meanwhile.
+const BACKLOAD: usize = 64;
 const LOOK: Duration = Duration::from_millis(20);
 /// For frames that are on the wire to be received.
 const LAST: Duration = Duration::from_secs(5);
@@ -36,7 +46,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn is_simulated(&self) -> bool {
-        self.address.place() == SIMULATION
+        is_simulated(&self.address)
     }
 
     /// What came of these rates.
@@ -54,8 +64,7 @@ impl Bench {
 
     /// A byte takes a tick, so that gap is what line rate needs, stretched.
     fn gap(&self, mbps: u64) -> Result<Gap, WeighError> {
-        let line = (self.size as u64 + BETWEEN) * TICKS_PER_BYTE;
-        Gap::of(line * LINE_MBPS, mbps).ok_or_else(|| {
+        Gap::of(line_ticks(self.size) * LINE_MBPS, mbps).ok_or_else(|| {
             WeighError::Wrong(format!("--rates: {mbps} Mb/s needs a longer gap than the module has"))
         })
     }
@@ -77,7 +86,14 @@ impl Bench {
             wall_s: None,
         };
         if self.is_simulated() {
-            let wire = Wire::new(gap, self.backload)?;
+            let traffic = self.backload.then(|| Incoming::udp(BACKLOAD).at_line_rate());
+            // At the other end of the cable, unless something else comes in there.
+            let way = if self.backload { OUT } else { IN };
+            let wire = Wire::new(traffic.as_deref(), Tally::new(gap), move |tally: &mut Tally, frame| {
+                if frame.interface == way {
+                    tally.began(frame.stamp.as_unix_nanos());
+                }
+            })?;
             let measured = self.measure(&wire.address(&self.address), gap, &mut row);
             let seen = wire.seen()?;
             measured?;
@@ -101,10 +117,8 @@ impl Bench {
         let module = fpga::connect(address)?;
         module.stop()?;
         Even { size: self.size, frames: self.frames, gap }.begin(&module)?;
-        while !generator::is_done(&module)? {
-            std::thread::sleep(LOOK);
-        }
-        let received = self.received(&module)?;
+        until_done(&module, None)?;
+        let received = if self.backload { 0 } else { received(&module, self.frames)? };
         let values = module.read_all(&[&SENT, &LATE, &BAD])?;
         if values[0] < u64::from(self.frames) {
             return Err(WeighError::Wrong(format!(
@@ -133,16 +147,42 @@ impl Bench {
         }
         Ok(module.stop().map(drop)?)
     }
+}
 
-    /// How many came back, when the last has.
-    fn received(&self, module: &Module) -> Result<u64, PortError> {
-        let until = Deadline::after(LAST);
-        loop {
-            let good = module.read(&GOOD)?;
-            if self.backload || good >= u64::from(self.frames) || until.is_over() {
-                return Ok(good);
-            }
-            std::thread::sleep(LOOK);
+/// Whether a module is simulated, and its time with it.
+pub fn is_simulated(address: &Address) -> bool {
+    address.place() == SIMULATION
+}
+
+/// Ticks that a frame occupies a wire of 1 Gb/s, with what is between it and the next.
+fn line_ticks(size: usize) -> u64 {
+    (size as u64 + BETWEEN) * TICKS_PER_BYTE
+}
+
+/// Waits until the generator has made all frames, or somebody stops it.
+fn until_done(module: &Module, stop: Option<&AtomicBool>) -> Result<(), WeighError> {
+    while !generator::is_done(module)? {
+        heed(stop)?;
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn heed(stop: Option<&AtomicBool>) -> Result<(), WeighError> {
+    match stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        true => Err(WeighError::Wrong("cut short".into())),
+        false => Ok(()),
+    }
+}
+
+/// How many came back, when the last of so many has.
+fn received(module: &Module, frames: u32) -> Result<u64, PortError> {
+    let until = Deadline::after(LAST);
+    loop {
+        let good = module.read(&GOOD)?;
+        if good >= u64::from(frames) || until.is_over() {
+            return Ok(good);
         }
+        std::thread::sleep(LOOK);
     }
 }

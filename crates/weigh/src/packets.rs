@@ -21,6 +21,7 @@ use crate::stamps::{Method, Tracepoint};
 use crate::tally::Differences;
 use crate::wall::{Told, Wall};
 use crate::ways::{Wanted, Way};
+use port::Address;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use steps::steps;
@@ -38,9 +39,11 @@ const STRETCHES: usize = 3;
 /// Stamps that may be lost in one of them.
 const FEW_LOST: f64 = 0.01;
 /// How it is weighed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     pub ways: Vec<Way>,
+    /// FPGA modules, which are weighed by [`crate::module::packets`].
+    pub modules: Vec<Address>,
     pub sizes: Vec<usize>,
     pub trials: usize,
     /// Of each trial, about.
@@ -376,12 +379,7 @@ mod tests {
             trials: 1,
             packets,
             longest_ns,
-            threads: None,
-            capture: false,
-            each: None,
-            batch: None,
-            through: None,
-            wall: Wall::default(),
+            ..Options::default()
         }
     }
 

@@ -6,7 +6,7 @@ mod packets;
 pub use backload::BackloadPlan;
 pub use packets::{PacketsPlan, Place};
 
-use crate::{Stage, WeighError};
+use crate::{Stage, WeighError, module};
 use profile::{Capability, Machine, Profile, Refused};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +68,25 @@ impl Session {
         let why = why.to_string();
         self.tell()(&format!("skipping {what}: {why}"));
         self.weighing.skipped.push(Skipped { what, why });
+    }
+
+    /// Says of a simulated module that its figures are none of this machine's. `more`: what else is to be said.
+    fn note_module(&mut self, address: &port::Address, more: &str) {
+        let weighing = &self.weighing;
+        let name = address.to_string();
+        let has_figures = weighing.packets.iter().any(|one| one.port == name)
+            || weighing.backload.iter().any(|one| one.port == name);
+        if !has_figures {
+            return;
+        }
+        let whose = if module::is_simulated(address) {
+            "rates and times are simulated"
+        } else {
+            "rates and times are the module's"
+        };
+        self.weighing.notes.push(format!(
+            "{name}: {whose}; nothing of them is in this machine's profile or a forecast{more}"
+        ));
     }
 
     pub fn keep_rate(&mut self, capability: Capability) {

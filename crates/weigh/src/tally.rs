@@ -43,6 +43,11 @@ impl Differences {
         self.squares += from_mean * (nanos as f64 - self.mean);
     }
 
+    /// So many times the same.
+    pub fn add_many(&mut self, count: u64, nanos: u64) {
+        self.merge(&Self { count, min: nanos, max: nanos, mean: nanos as f64, ..Self::default() });
+    }
+
     /// With those of another (Chan, Golub and LeVeque 1979).
     pub fn merge(&mut self, other: &Self) {
         self.negative += other.negative;

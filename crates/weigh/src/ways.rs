@@ -63,7 +63,7 @@ impl FromStr for Way {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|way| way.name() == text);
         found.ok_or_else(|| {
-            format!("'{text}' is not a port to weigh; expected udp, packet, xdp, live, mem or all")
+            format!("'{text}' is not a port to weigh; expected udp, packet, xdp, live, mem, all or fpga:sim")
         })
     }
 }

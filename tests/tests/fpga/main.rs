@@ -6,4 +6,5 @@ mod loads;
 mod schedules;
 mod scripts;
 mod simulator;
+mod weighed;
 mod written;

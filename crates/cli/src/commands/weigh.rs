@@ -30,6 +30,7 @@ Examples:
   tare weigh packets --port all --sizes 64,1518   every port, ten trials of one million packets
   tare weigh packets --port udp --stamp capture --like-study
   tare weigh backload --port udp,packet --kind udp-closed,tcp-syn
+  tare weigh backload --port all,fpga:sim --sizes 64   also the simulated FPGA module, on one chart
   tare weigh packets --port packet --interface eth1 --to 192.0.2.7:9
   tare weigh backload --port packet --interface eth1 --to 192.0.2.7:9 --source 'ssh peer tare send packet:eth0
       --rate {rate} -t {time} -i {address} -m {mac} --dport {port} --size {size} --no-save -q'

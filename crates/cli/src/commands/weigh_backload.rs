@@ -1,7 +1,7 @@
 //! `tare weigh backload`: what incoming traffic takes away from the generator.
 
 use crate::commands::weigh::WeighOutput;
-use crate::commands::weigh_packets::{sizes, ways};
+use crate::commands::weigh_packets::{modules, sizes, ways};
 use crate::commands::weigh_place::PlaceArgs;
 use anyhow::anyhow;
 use clap::Args;
@@ -9,6 +9,7 @@ use run::Failure;
 use units::{Count, Picos};
 use weigh::backload::requests::Stack;
 use weigh::backload::{Options, Traffic};
+use weigh::module::is_simulated;
 use weigh::session::{BackloadPlan, Place};
 use weigh::{Elsewhere, Way};
 
@@ -19,7 +20,7 @@ pub struct WeighBackloadArgs {
     #[arg(short = 'b', long, value_name = "LOW..HIGH", default_value = "0..max")]
     backload: String,
     /// Ports: udp, packet, xdp, live, mem; for requests, http (the kernel's sockets), http-packet and http-xdp
-    /// (--via); or all
+    /// (--via); all of these (all); or fpga:sim, a simulated FPGA module
     #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "all")]
     port: Vec<String>,
     /// Frame sizes with FCS, for both directions
@@ -31,10 +32,10 @@ pub struct WeighBackloadArgs {
     /// Number of incoming rates from the lowest to the highest (above 0)
     #[arg(long, value_name = "N", default_value_t = 4)]
     steps: usize,
-    /// Duration of a step
+    /// Duration of a step (fpga:sim: 500 frames)
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     step: Picos,
-    /// Trials of each combination, for confidence intervals
+    /// Trials of each combination, for confidence intervals (fpga:sim: at most three)
     #[arg(short = 'n', long, value_name = "N", default_value = "5")]
     trials: Count,
     /// Packets per system call
@@ -93,11 +94,22 @@ impl WeighBackloadArgs {
         let sizes = sizes(&self.sizes)?;
         let can_send = by.as_ref().map_or(Ok(()), |by: &Elsewhere| by.can_send(&sizes, &kinds));
         can_send.map_err(|problem| wrong("--source", problem))?;
+        let (modules, words) = modules(&self.port)?;
+        if let Some(module) = modules.iter().find(|module| !is_simulated(module)) {
+            return Err(wrong(
+                "--port",
+                format!(
+                    "{module}: only other machines can send to a board's wire; run tare weigh packets --port \
+                     {module} before and while they do"
+                ),
+            ));
+        }
         // Words that are requests, and those that are ports.
         let is_stack = |word: &&String| word.parse::<Stack>().is_ok();
-        let (requests, ports): (Vec<&String>, Vec<&String>) = self.port.iter().partition(is_stack);
+        let (requests, ports): (Vec<&String>, Vec<&String>) = words.iter().partition(is_stack);
         let ports: Vec<String> = ports.into_iter().cloned().collect();
-        if let Some(word) = requests.first().copied().or_else(|| ports.iter().find(|word| *word == "mem"))
+        let on_this = requests.first().copied().or_else(|| ports.iter().find(|word| *word == "mem"));
+        if let Some(word) = on_this.cloned().or_else(|| modules.first().map(ToString::to_string))
             && is_named
         {
             return Err(wrong(
@@ -112,6 +124,7 @@ impl WeighBackloadArgs {
                 true => Stack::ALL.to_vec(),
                 false => requests.into_iter().filter_map(|word| word.parse().ok()).collect(),
             },
+            modules,
             ways: ways(&ports)?.into_iter().filter(|way| !is_named || *way != Way::Mem).collect(),
             sizes,
             kinds,

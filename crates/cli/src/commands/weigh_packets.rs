@@ -5,6 +5,7 @@ use crate::commands::weigh::WeighOutput;
 use crate::commands::weigh_place::PlaceArgs;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use port::{Address, PortError, Wish};
 use run::Failure;
 use units::{Count, Picos};
 use weigh::packets::Options;
@@ -17,7 +18,7 @@ const SIZES: std::ops::RangeInclusive<usize> = 64..=1_518;
 /// Measure the system's time per packet, and the highest packet rates
 #[derive(Args, Clone, Debug)]
 pub struct WeighPacketsArgs {
-    /// Ports: udp, packet, xdp, live, mem, or all
+    /// Ports: udp, packet, xdp, live, mem, all of these (all), or an FPGA module: fpga:sim, fpga:INTERFACE
     #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "udp")]
     port: Vec<String>,
     /// Frame sizes with FCS
@@ -26,7 +27,7 @@ pub struct WeighPacketsArgs {
     /// Trials of each combination, for confidence intervals
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     trials: Count,
-    /// Approximate number of packets per trial
+    /// Approximate number of packets per trial (fpga:sim: at most 2000, in at most three trials)
     #[arg(long, value_name = "N", default_value = "1M")]
     packets: Count,
     /// Longest duration of a trial
@@ -67,7 +68,8 @@ enum Stamp {
 impl WeighPacketsArgs {
     pub fn plan(&self) -> Result<PacketsPlan, Failure> {
         let wrong = |flag: &str, problem: String| Failure::wrong(anyhow!("{flag}: {problem}"));
-        let ways = ways(&self.port)?;
+        let (modules, ports) = modules(&self.port)?;
+        let ways = ways(&ports)?;
         let sizes = sizes(&self.sizes)?;
         if !(1..=MOST_TRIALS).contains(&self.trials.get()) {
             return Err(wrong("--trials", format!("{} is not between 1 and {MOST_TRIALS}", self.trials)));
@@ -88,8 +90,16 @@ impl WeighPacketsArgs {
             return Err(wrong("--each", "expected a power of two up to 256".into()));
         }
         let place = self.place.place()?;
+        let is_named = matches!(place, Place::Named { .. });
+        if let Some(module) = modules.first()
+            && (is_named || self.through.is_some())
+        {
+            let flag = if is_named { "--interface" } else { "--through" };
+            return Err(wrong("--port", format!("{module} sends on its own wire; leave out {flag}")));
+        }
         let options = Options {
             ways,
+            modules,
             sizes,
             trials: self.trials.get() as usize,
             packets: self.packets.get(),
@@ -103,6 +113,41 @@ impl WeighPacketsArgs {
         };
         let has_rates = !self.no_rates && self.through.is_none() && matches!(place, Place::Bed);
         Ok(PacketsPlan { options, place, has_rates, is_quick: false })
+    }
+}
+
+/// Addresses of FPGA modules, and the other words. Commas separate ports, but also a module's options.
+///
+/// # Errors
+/// An address that cannot be.
+pub fn modules(words: &[String]) -> Result<(Vec<Address>, Vec<String>), Failure> {
+    let wrong = |why: String| Failure::wrong(anyhow!("--port: {why}"));
+    let (mut modules, mut others) = (Vec::new(), Vec::new());
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if word != "fpga" && !word.starts_with("fpga:") {
+            others.push(word.clone());
+            continue;
+        }
+        let mut text = word.clone();
+        while !text.replace("\\:", "").contains(':')
+            && let Some(more) = rest.next()
+        {
+            text = format!("{text},{more}");
+        }
+        modules.push(module(&text).map_err(wrong)?);
+    }
+    Ok((modules, others))
+}
+
+/// A module that can be weighed, as far as that is known before.
+fn module(text: &str) -> Result<Address, String> {
+    let address: Address = text.parse().map_err(|error: PortError| error.to_string())?;
+    port::check(&address, &Wish::default()).map_err(|error| error.to_string())?;
+    let taken = ["pcap", "traffic", "wire", "tap"].into_iter().find(|name| address.option(name).is_some());
+    match taken {
+        None => Ok(address),
+        Some(option) => Err(format!("{address}: the weighing uses its own wire; leave out {option}=")),
     }
 }
 
@@ -125,5 +170,40 @@ pub fn sizes(sizes: &[usize]) -> Result<Vec<usize>, Failure> {
             SIZES.start(),
             SIZES.end()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<(Vec<String>, Vec<String>), String> {
+        let words: Vec<String> = text.split(',').map(str::to_owned).collect();
+        let (modules, others) = modules(&words).map_err(|failure| format!("{failure:?}"))?;
+        Ok((modules.iter().map(ToString::to_string).collect(), others))
+    }
+
+    #[test]
+    fn a_modules_options_are_told_from_ports() {
+        let of = |modules: &[&str], others: &[&str]| {
+            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+            Ok((owned(modules), owned(others)))
+        };
+        assert_eq!(read("udp,xdp"), of(&[], &["udp", "xdp"]));
+        assert_eq!(read("udp,fpga:sim,xdp"), of(&["fpga:sim"], &["udp", "xdp"]));
+        assert_eq!(
+            read("fpga,seed=7,carrier=yes:sim,mem,fpga:sim"),
+            of(&["fpga,seed=7,carrier=yes:sim", "fpga:sim"], &["mem"])
+        );
+        for (wrong, why) in [
+            ("fpga", "fpga"),
+            ("fpga,wire=x:sim", "its own wire; leave out wire="),
+            ("fpga,pcap=x:sim", "leave out pcap="),
+            ("fpga,no=x:sim", "no"),
+            ("fpga,delay=1us:sim", "delay is for sessions"),
+            ("fpga:no-such0", "no-such0"),
+        ] {
+            assert!(read(wrong).unwrap_err().contains(why), "{wrong}: {:?}", read(wrong));
+        }
     }
 }

@@ -14,9 +14,10 @@ pub fn loss(packets: &[Packets]) -> Chart {
     let series: Vec<Series> = packets
         .iter()
         .enumerate()
+        .filter(|(_, found)| !found.by_threads.is_empty())
         .map(|(index, found)| {
             let points = found.by_threads.iter().map(|point| at(point.threads as f64, point.loss)).collect();
-            Series::new(name(&found.port, found.size), Tone::Color(index + 1), points)
+            Series::new(name(&found.port, found.size, found.simulated), Tone::Color(index + 1), points)
         })
         .collect();
     let most = xs(&series);
@@ -37,10 +38,11 @@ pub fn by_threads(packets: &[Packets]) -> Chart {
     let series: Vec<Series> = packets
         .iter()
         .enumerate()
+        .filter(|(_, found)| !found.by_threads.is_empty())
         .map(|(index, found)| {
             let points =
                 found.by_threads.iter().map(|point| at(point.threads as f64, point.sent_per_s)).collect();
-            Series::new(name(&found.port, found.size), Tone::Color(index + 1), points)
+            Series::new(name(&found.port, found.size, found.simulated), Tone::Color(index + 1), points)
         })
         .collect();
     Chart {
@@ -70,7 +72,7 @@ pub fn time_by_rate(packets: &[Packets]) -> Chart {
                 .map(|step| at(step.achieved_per_s, step.mean_ns))
                 .collect();
             points.sort_by(|a, b| a.from.total_cmp(&b.from));
-            Some(Series::new(name(&found.port, found.size), Tone::Color(index + 1), points))
+            Some(Series::new(name(&found.port, found.size, found.simulated), Tone::Color(index + 1), points))
         })
         .collect();
     Chart {
@@ -117,34 +119,86 @@ pub fn over_time(id: &str, title: &str, bins: &[Bin]) -> [Chart; 2] {
 
 /// Lines that one chart of the map may have: more are told apart by nobody.
 const MAP_LINES: usize = 8;
+/// Of the one chart that has each port once, it may have more.
+const MAP_PORTS: usize = 12;
+/// Between two ticks of its shares.
+const STEP: f64 = 0.2;
 
-/// The map as curves: own rate of each port against the incoming rate, as a share of what it is without. Where
-/// that is more than one chart can show, each port has one of its own; all have the same height.
+/// The map as curves: load capability against incoming traffic. One chart has all ports, as shares of what each
+/// does without incoming traffic, for requests and frames have no common unit. Where it cannot show all sizes
+/// and kinds of traffic, each port has one of its own besides; all have the same height.
 pub fn map_charts(weighing: &Weighing) -> Vec<Chart> {
     let all: Vec<&Backload> = weighing.backload.iter().filter(|found| !found.steps.is_empty()).collect();
-    let title = "own rate under incoming traffic (of the rate without)";
-    let mut charts = if all.len() <= MAP_LINES {
-        vec![map_chart("map".into(), format!("Own{}", &title[3..]), all.into_iter())]
+    let mut ports: Vec<&str> = Vec::new();
+    for found in &all {
+        if !ports.contains(&found.port.as_str()) {
+            ports.push(&found.port);
+        }
+    }
+    let mut charts = Vec::new();
+    if all.len() <= MAP_LINES {
+        charts.extend((!all.is_empty()).then(|| of_all(&all)));
     } else {
-        let mut ports: Vec<&str> = all.iter().map(|found| found.port.as_str()).collect();
-        ports.dedup();
-        let of = |port: &&str| {
-            let found = all.iter().copied().filter(|found| found.port == *port);
-            map_chart(format!("map-{port}"), format!("{port}: {title}"), found)
-        };
-        ports.iter().map(of).collect()
-    };
+        if ports.len() <= MAP_PORTS {
+            let first = |port: &&str| all.iter().copied().find(|found| found.port == **port);
+            charts.push(of_all(&ports.iter().filter_map(first).collect::<Vec<_>>()));
+        }
+        // A port with one line has no more to show than the chart of all.
+        let lines = |port: &str| all.iter().copied().filter(|found| found.port == port).collect::<Vec<_>>();
+        let several = ports.iter().filter(|port| charts.is_empty() || lines(port).len() > 1);
+        let own: Vec<Chart> = several.map(|port| of_port(port, &lines(port))).collect();
+        charts.extend(own);
+    }
     let most = charts.iter().map(|chart| ys(chart.series())).fold(0.0, f64::max);
-    charts.iter_mut().for_each(|chart| chart.y = Scale::linear(most));
+    // Most lines begin at 100 % and fall: no more room is above than they need.
+    let high = (most * 1.02 / STEP).ceil().max(1.0) * STEP;
+    charts.iter_mut().for_each(|chart| chart.y = Scale::Linear { high, step: STEP });
     charts
 }
 
-fn map_chart<'a>(id: String, title: String, found: impl Iterator<Item = &'a Backload>) -> Chart {
-    let series: Vec<Series> = found.enumerate().map(|(n, found)| of_backload(n, found)).collect();
+/// All in one. What lines have in common stands in the title.
+fn of_all(all: &[&Backload]) -> Chart {
+    let alike = |of: &dyn Fn(&Backload) -> String| {
+        let first = of(all[0]);
+        all.iter().all(|found| of(found) == first).then_some(first)
+    };
+    let (size, kind) = (alike(&|found| format!("{} B", found.size)), alike(&|found| found.kind.clone()));
+    let common: Vec<&str> = [&size, &kind].into_iter().filter_map(|one| one.as_deref()).collect();
+    let common = if common.is_empty() { String::new() } else { format!(" ({})", common.join(", ")) };
+    let line = |(index, found): (usize, &&Backload)| {
+        let size = if size.is_none() { format!(" {} B", found.size) } else { String::new() };
+        let kind = if kind.is_none() { format!(" {}", found.kind) } else { String::new() };
+        of_backload(index, found, format!("{}{size}{kind}{}", found.port, remark(found)))
+    };
+    let series = all.iter().enumerate().map(line).collect();
+    map_chart("map".into(), format!("Load capability against incoming traffic{common}"), series)
+}
+
+fn of_port(port: &str, found: &[&Backload]) -> Chart {
+    let line = |(index, found): (usize, &&Backload)| {
+        of_backload(index, found, format!("{} B {}{}", found.size, found.kind, remark(found)))
+    };
+    let series = found.iter().enumerate().map(line).collect();
+    map_chart(format!("map-{port}"), format!("{port}: load capability against incoming traffic"), series)
+}
+
+/// What sets a line's unit or time apart.
+fn remark(found: &Backload) -> &'static str {
+    match found.simulated {
+        true => ", simulated",
+        false if found.port.split(": ").last().is_some_and(|port| port.starts_with("http")) => ", requests",
+        false => "",
+    }
+}
+
+fn map_chart(id: String, title: String, series: Vec<Series>) -> Chart {
     Chart {
-        id,
+        id: id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"),
         title,
-        caption: "Each line is one port, frame size and kind of traffic.".into(),
+        caption:
+            "Vertical: own rate, where 100 % is the same port's without incoming traffic, in packets or \
+                  (http) requests. Horizontal: incoming frames per second."
+                .into(),
         x: Axis::Values { high: xs(&series), unit: Unit::PerSecond },
         y: Scale::linear(0.0),
         unit: Unit::Share,
@@ -153,11 +207,11 @@ fn map_chart<'a>(id: String, title: String, found: impl Iterator<Item = &'a Back
     }
 }
 
-fn of_backload(index: usize, found: &Backload) -> Series {
+fn of_backload(index: usize, found: &Backload, name: String) -> Series {
     let before = found.steps.first().map_or(0.0, |step| step.own_per_s.estimate).max(1e-9);
     let rising = found.steps.iter().filter(|step| step.phase != "after");
     let points = rising.map(|step| at(step.in_per_s.estimate, step.own_per_s.estimate / before)).collect();
-    Series::new(format!("{} {} B {}", found.port, found.size, found.kind), Tone::Color(index + 1), points)
+    Series::new(name, Tone::Color(index + 1), points)
 }
 
 fn xs(series: &[Series]) -> f64 {
@@ -166,4 +220,54 @@ fn xs(series: &[Series]) -> f64 {
 
 fn ys(series: &[Series]) -> f64 {
     series.iter().flat_map(Series::values).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::weighing::{BackloadStep, Claim};
+
+    fn found(port: &str, size: usize, own: f64) -> Backload {
+        let claim = |estimate| Claim { estimate, ..Claim::default() };
+        let step = |phase: &str, share: f64, incoming| BackloadStep {
+            phase: phase.into(),
+            own_per_s: claim(own * share),
+            in_per_s: claim(incoming),
+            ..BackloadStep::default()
+        };
+        Backload {
+            port: port.into(),
+            simulated: port == "fpga:sim",
+            size,
+            kind: "udp-closed".into(),
+            steps: vec![step("before", 1.0, 0.0), step("rising", 0.5, 1e5), step("after", 1.0, 0.0)],
+            ..Backload::default()
+        }
+    }
+
+    #[test]
+    fn all_ports_are_in_one_chart_as_shares_of_their_own_rates() {
+        let ports = ["udp", "packet", "xdp", "live", "http", "http-packet", "http-xdp", "fpga:sim"];
+        let one = |size: usize| {
+            ports.iter().enumerate().map(move |(n, port)| found(port, size, 1e5 * (n + 1) as f64))
+        };
+        let charts = map_charts(&Weighing { backload: one(64).collect(), ..Weighing::default() });
+        assert_eq!((charts.len(), charts[0].series().len()), (1, 8));
+        assert_eq!(charts[0].title, "Load capability against incoming traffic (64 B, udp-closed)");
+        let names: Vec<&str> = charts[0].series().iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names[0], "udp");
+        assert_eq!(
+            names[4..],
+            ["http, requests", "http-packet, requests", "http-xdp, requests", "fpga:sim, simulated"]
+        );
+        assert!(charts[0].series().iter().all(|series| series.values().eq([1.0, 0.5])));
+        // With more than it can show: the first of each, and a chart for each port.
+        let backload = one(64).chain(one(1_518)).collect();
+        let charts = map_charts(&Weighing { backload, ..Weighing::default() });
+        assert_eq!((charts.len(), charts[0].series().len(), charts[8].series().len()), (9, 8, 2));
+        assert_eq!(
+            (charts[8].id.as_str(), charts[8].series()[1].name.as_str()),
+            ("map-fpga-sim", "1518 B udp-closed, simulated")
+        );
+    }
 }

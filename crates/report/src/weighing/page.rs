@@ -2,7 +2,10 @@
 
 use super::study::MACHINES;
 use super::tables::{fall_and_recovery, figures};
-use super::{NONE, charts, micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
+use super::{
+    NONE, charts, micros, name, rate_claim, share, stamps_own, theoretical, threads, time_claim,
+    why_they_differ,
+};
 use crate::html::page_shell;
 use crate::markup::{escape, sentence};
 use crate::words;
@@ -106,10 +109,13 @@ fn packets(out: &mut String, packets: &[Packets]) -> Result {
         } else {
             String::new()
         };
+        let refused = found.overall.mean_ns.refused.as_ref().filter(|_| found.simulated);
+        let none =
+            refused.map_or(String::new(), |why| format!(" No interval between trials: {}.", sentence(why)));
         writeln!(
             out,
-            "<li>{}: {}. Stamps: {}{each}; {}. {}.</li>",
-            escape(&name(&found.port, found.size)),
+            "<li>{}: {}. Stamps: {}{each}; {}. {}.{none}</li>",
+            escape(&name(&found.port, found.size, found.simulated)),
             sentence(&why_they_differ(found)),
             escape(&found.stamps.place),
             sentence(&format!("{}{}", found.stamps.why, stamps_own(&found.stamps))),
@@ -118,15 +124,20 @@ fn packets(out: &mut String, packets: &[Packets]) -> Result {
     }
     writeln!(out, "</ul>")?;
     out.push_str(&charts::time_by_rate(packets).html());
-    writeln!(
-        out,
-        "<div class=\"pair\">{}{}</div>",
-        charts::loss(packets).html(),
-        charts::by_threads(packets).html()
-    )?;
+    if packets.iter().any(|found| !found.by_threads.is_empty()) {
+        writeln!(
+            out,
+            "<div class=\"pair\">{}{}</div>",
+            charts::loss(packets).html(),
+            charts::by_threads(packets).html()
+        )?;
+    }
     for (index, found) in packets.iter().enumerate() {
-        let [rate, time] =
-            charts::over_time(&format!("p{index}"), &name(&found.port, found.size), &found.series);
+        let [rate, time] = charts::over_time(
+            &format!("p{index}"),
+            &name(&found.port, found.size, found.simulated),
+            &found.series,
+        );
         writeln!(out, "<div class=\"pair\">{}{}</div>", rate.html(), time.html())?;
     }
     writeln!(out, "</section>")
@@ -142,8 +153,8 @@ fn row(found: &Packets) -> Vec<String> {
         _ => ("< 0".to_owned(), format!("{} µs", micros(found.overall.max_ns))),
     };
     vec![
-        name(&found.port, found.size),
-        found.threads.to_string(),
+        name(&found.port, found.size, found.simulated),
+        threads(found),
         found.overall.trials.to_string(),
         words::count(found.overall.packets),
         t_all,
@@ -178,7 +189,11 @@ fn study(out: &mut String, weighing: &Weighing) -> Result {
         .collect();
     rows.extend(weighing.packets.iter().map(|found| {
         vec![
-            format!("{own}{}", name(&found.port, found.size)),
+            format!(
+                "{}{}",
+                if found.simulated { "" } else { own },
+                name(&found.port, found.size, found.simulated)
+            ),
             time_claim(&found.overall.mean_ns),
             time_claim(&found.peak.mean_ns),
             if found.peak.negative > 0 {
@@ -187,7 +202,7 @@ fn study(out: &mut String, weighing: &Weighing) -> Result {
                 format!("{} µs", micros(found.peak.min_ns))
             },
             format!("{} µs", micros(found.peak.max_ns)),
-            format!("{}/s", words::number(found.theoretical_per_s)),
+            theoretical(found),
         ]
     }));
     table(
@@ -224,8 +239,9 @@ fn map(out: &mut String, weighing: &Weighing) -> Result {
     for found in &weighing.backload {
         write!(
             out,
-            "<tr><th scope=\"row\">{}</th><th scope=\"row\">{}</th>",
-            escape(&name(&found.port, found.size)),
+            "<tr><th scope=\"row\">{}{}</th><th scope=\"row\">{}</th>",
+            escape(&name(&found.port, found.size, false)),
+            if found.simulated { "<br>simulated" } else { "" },
             escape(&found.kind)
         )?;
         let before = found.steps.first().map_or(0.0, |step| step.own_per_s.estimate);
@@ -251,7 +267,7 @@ fn cell(out: &mut String, step: &BackloadStep, before: f64) -> Result {
 }
 
 fn backload(out: &mut String, index: usize, found: &Backload) -> Result {
-    let title = format!("{} under {}", name(&found.port, found.size), found.kind);
+    let title = format!("{} under {}", name(&found.port, found.size, found.simulated), found.kind);
     writeln!(
         out,
         "<section><h2>{}</h2><p class=\"note\">{}</p>",
@@ -269,10 +285,10 @@ fn backload(out: &mut String, index: usize, found: &Backload) -> Result {
                 time_claim(&step.mean_ns),
                 format!("{}/s", words::number(step.dropped_in_per_s)),
                 format!("{}/s", words::number(step.refused_per_s)),
-                words::share(step.user),
-                words::share(step.system),
-                words::share(step.softirq),
-                words::share(step.idle),
+                share(step.user),
+                share(step.system),
+                share(step.softirq),
+                share(step.idle),
             ]
         })
         .collect();
@@ -321,7 +337,12 @@ fn rates(out: &mut String, weighing: &Weighing) -> Result {
 
 fn trials(out: &mut String, packets: &[Packets]) -> Result {
     for found in packets.iter().filter(|found| !found.trials.is_empty()) {
-        writeln!(out, "<section><h2>Trials: {}</h2>", escape(&name(&found.port, found.size)))?;
+        let of_threads = |cell: String| if found.threads == 0 { NONE.to_owned() } else { cell };
+        writeln!(
+            out,
+            "<section><h2>Trials: {}</h2>",
+            escape(&name(&found.port, found.size, found.simulated))
+        )?;
         let rows: Vec<Vec<String>> = found
             .trials
             .iter()
@@ -342,8 +363,8 @@ fn trials(out: &mut String, packets: &[Packets]) -> Result {
                     micros(trial.peak.mean_ns),
                     format!("{}/s", words::number(trial.peak.rate_per_s)),
                     words::share(trial.loss),
-                    words::share(trial.waited),
-                    format!("{} + {}", micros(trial.user_ns), micros(trial.system_ns)),
+                    of_threads(words::share(trial.waited)),
+                    of_threads(format!("{} + {}", micros(trial.user_ns), micros(trial.system_ns))),
                 ]
             })
             .collect();

@@ -7,10 +7,12 @@ use std::fmt::{Result, Write};
 use store::weighing::Weighing;
 
 /// Of one chart; several stand below each other.
-const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 300.0;
-/// Of the plot, from the left, the top, the right (the legend is there) and the foot.
-const EDGES: (f64, f64, f64, f64) = (56.0, 34.0, 220.0, 52.0);
+/// Of the plot, from the left, the top and the foot. The legend is at its right.
+const EDGES: (f64, f64, f64) = (70.0, 34.0, 52.0);
+const PLOT: f64 = 570.0;
+/// Of the legend: its strokes and edges, a letter, and how wide it is at least.
+const LEGEND: (f64, f64, f64) = (54.0, 6.8, 220.0);
 /// Strokes that are told apart without colour, too.
 const COLOURS: [&str; 4] = ["#0b62b5", "#00806a", "#b85c00", "#b3261e"];
 const DASHES: [&str; 3] = ["none", "9 3", "2 3"];
@@ -26,12 +28,12 @@ pub fn svg(weighing: &Weighing) -> String {
 }
 
 fn write(out: &mut String, charts: &[Chart]) -> Result {
-    let high = HEIGHT * charts.len() as f64;
+    let (wide, high) = (width(charts), HEIGHT * charts.len() as f64);
     writeln!(
         out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {high}\" font-family=\"sans-serif\" font-size=\"12\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {high}\" font-family=\"sans-serif\" font-size=\"12\">"
     )?;
-    writeln!(out, "<rect width=\"{WIDTH}\" height=\"{high}\" fill=\"#fff\"/>")?;
+    writeln!(out, "<rect width=\"{wide}\" height=\"{high}\" fill=\"#fff\"/>")?;
     for (index, chart) in charts.iter().enumerate() {
         writeln!(out, "<g transform=\"translate(0 {})\">", HEIGHT * index as f64)?;
         plot(out, chart)?;
@@ -40,9 +42,16 @@ fn write(out: &mut String, charts: &[Chart]) -> Result {
     writeln!(out, "</svg>")
 }
 
+/// With room for the longest name.
+fn width(charts: &[Chart]) -> f64 {
+    let names = charts.iter().flat_map(Chart::series).map(|series| series.name.chars().count());
+    let (around, letter, least) = LEGEND;
+    EDGES.0 + PLOT + (around + letter * names.max().unwrap_or(0) as f64).ceil().max(least)
+}
+
 fn plot(out: &mut String, chart: &Chart) -> Result {
-    let (left, top, right, foot) = EDGES;
-    let (wide, high) = (WIDTH - left - right, HEIGHT - top - foot);
+    let (left, top, foot) = EDGES;
+    let (wide, high) = (PLOT, HEIGHT - top - foot);
     let x = |share: f64| left + share * wide;
     let y = |share: f64| top + (1.0 - share) * high;
     writeln!(
@@ -75,6 +84,11 @@ fn plot(out: &mut String, chart: &Chart) -> Result {
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6472\">incoming frames per second</text>",
         left + wide / 2.0,
         HEIGHT - 8.0
+    )?;
+    writeln!(
+        out,
+        "<text transform=\"translate(12 {:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#5b6472\">own rate (100 % = without)</text>",
+        top + high / 2.0
     )?;
     for (index, series) in chart.series().iter().enumerate() {
         let stroke = format!(
@@ -109,6 +123,17 @@ mod tests {
     use store::weighing::{Backload, BackloadStep, Claim};
 
     #[test]
+    fn the_longest_name_has_room() {
+        let step = |phase: &str| BackloadStep { phase: phase.into(), ..BackloadStep::default() };
+        let steps = vec![step("before"), step("rising"), step("after")];
+        let port = "a".repeat(100);
+        let found = Backload { port, steps, ..Backload::default() };
+        // 70 + 570, and 54 + 100 · 6.8.
+        let picture = svg(&Weighing { backload: vec![found], ..Weighing::default() });
+        assert!(picture.contains("viewBox=\"0 0 1374 300\""), "{picture}");
+    }
+
+    #[test]
     fn each_port_is_a_line_from_without_to_the_highest() {
         let step = |phase: &str, own: f64, incoming: f64| BackloadStep {
             phase: phase.into(),
@@ -126,9 +151,10 @@ mod tests {
         };
         let picture = svg(&Weighing { backload: vec![found], ..Weighing::default() });
         // From the left edge at the whole (100 % of an axis that ends at 120 %) to the right edge at the half.
-        let line = picture.lines().find(|line| line.starts_with("<path d=\"M56.0")).unwrap();
+        let line = picture.lines().find(|line| line.starts_with("<path d=\"M70.0")).unwrap();
         assert!(line.contains("L640.0 "), "{line}");
-        assert!(picture.contains("udp 64 B udp-closed"));
+        assert!(picture.contains("(64 B, udp-closed)"));
+        assert!(picture.contains("viewBox=\"0 0 860 300\""), "{picture}");
         assert_eq!(svg(&Weighing::default()), "");
     }
 }

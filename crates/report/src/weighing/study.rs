@@ -3,7 +3,7 @@
 
 use super::micros;
 use std::fmt::Write;
-use store::weighing::{Summary, Times, Weighing};
+use store::weighing::{Packets, Summary, Times, Weighing};
 
 /// One machine of the study. Microseconds.
 pub struct Machine {
@@ -62,20 +62,20 @@ fn write_like_study(out: &mut String, weighing: &Weighing) -> std::fmt::Result {
     writeln!(out, "Table 1. Time that the system takes for a packet, over all trials\n")?;
     writeln!(
         out,
-        "{:<22} {:>7} {:>12} {:>10} {:>12} {:>26}",
+        "{:<28} {:>7} {:>12} {:>10} {:>12} {:>26}",
         "Platform", "Trials", "t mean, µs", "t min, µs", "t max, µs", "Error between trials, µs"
     )?;
     for (what, of) in [("Overall", false), ("At the peak", true)] {
         writeln!(out, "{what}")?;
         for found in &weighing.packets {
             let summary = if of { &found.peak } else { &found.overall };
-            row_of(out, &format!("{} {} B", found.port, found.size), summary)?;
+            row_of(out, &platform(found), summary)?;
         }
         for machine in &MACHINES {
             let (mean, most, error) = if of { machine.peak } else { machine.overall };
             writeln!(
                 out,
-                "{:<22} {:>7} {mean:>12.2} {:>10} {most:>12.0} {:>26}",
+                "{:<28} {:>7} {mean:>12.2} {:>10} {most:>12.0} {:>26}",
                 format!("  {} of the study", machine.name),
                 10,
                 machine.least,
@@ -86,12 +86,12 @@ fn write_like_study(out: &mut String, weighing: &Weighing) -> std::fmt::Result {
     writeln!(out, "\nTable 2. The same by trial\n")?;
     writeln!(
         out,
-        "{:<22} {:>7} {:>12} {:>12} {:>10} {:>12} {:>14}",
+        "{:<28} {:>7} {:>12} {:>12} {:>10} {:>12} {:>14}",
         "Platform", "Trial", "Packets", "t mean, µs", "t min, µs", "t max, µs", "S/√n, µs"
     )?;
     for found in &weighing.packets {
         for (number, trial) in found.trials.iter().enumerate() {
-            let name = if number == 0 { format!("  {} {} B", found.port, found.size) } else { String::new() };
+            let name = if number == 0 { format!("  {}", platform(found)) } else { String::new() };
             row_of_trial(
                 out,
                 &name,
@@ -104,15 +104,21 @@ fn write_like_study(out: &mut String, weighing: &Weighing) -> std::fmt::Result {
     Ok(())
 }
 
+/// `udp 64 B`; `fpga:sim 64 B, simulated`.
+fn platform(found: &Packets) -> String {
+    format!("{} {} B{}", found.port, found.size, if found.simulated { ", simulated" } else { "" })
+}
+
 fn row_of(out: &mut String, name: &str, summary: &Summary) -> std::fmt::Result {
     let error = match (&summary.mean_ns.half(), &summary.mean_ns.refused) {
         (Some(half), _) => format!("± {:.4}", half / 1e3),
+        (None, Some(why)) if why.contains("same to the cycle") => "none: identical trials".to_owned(),
         (None, Some(_)) => "none: see the notes".to_owned(),
         (None, None) => String::new(),
     };
     writeln!(
         out,
-        "{:<22} {:>7} {:>12} {:>10} {:>12} {error:>26}",
+        "{:<28} {:>7} {:>12} {:>10} {:>12} {error:>26}",
         format!("  {name}"),
         summary.trials,
         micros(summary.mean_ns.estimate),
@@ -124,7 +130,7 @@ fn row_of(out: &mut String, name: &str, summary: &Summary) -> std::fmt::Result {
 fn row_of_trial(out: &mut String, name: &str, number: usize, times: &Times, more: &str) -> std::fmt::Result {
     writeln!(
         out,
-        "{name:<22} {number:>7} {:>12} {:>12} {:>10} {:>12} {:>14}{more}",
+        "{name:<28} {number:>7} {:>12} {:>12} {:>10} {:>12} {:>14}{more}",
         times.packets,
         micros(times.mean_ns),
         least(times.negative, times.min_ns),
@@ -136,7 +142,7 @@ fn row_of_trial(out: &mut String, name: &str, number: usize, times: &Times, more
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::weighing::{Claim, Packets, Trial};
+    use store::weighing::{Claim, Trial};
 
     #[test]
     fn a_machines_theoretical_capability_is_one_over_its_time() {

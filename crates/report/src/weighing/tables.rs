@@ -1,6 +1,9 @@
 //! The tables of a weighing, for the terminal and as Markdown.
 
-use super::{NO_FIGURES, NONE, micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
+use super::{
+    NO_FIGURES, NONE, micros, name, rate_claim, share, stamps_own, theoretical, threads, time_claim,
+    why_they_differ,
+};
 use crate::words;
 use std::fmt::{Result, Write};
 use store::weighing::{Backload, Packets, Weighing};
@@ -33,18 +36,20 @@ fn packets(out: &mut String, weighing: &Weighing) -> Result {
     if weighing.packets.is_empty() {
         return Ok(());
     }
+    let names = weighing.packets.iter().map(|found| name(&found.port, found.size, found.simulated).len());
+    let wide = names.max().unwrap_or(0).max(14);
     writeln!(
         out,
-        "{:<14} {:>7} {:>8} {:>20} {:>20} {:>22} {:>10}",
+        "{:<wide$} {:>7} {:>8} {:>20} {:>20} {:>22} {:>10}",
         "Packets", "threads", "stamps", "t at all rates", "t at the peak", "rate at the peak", "1/t"
     )?;
     for found in &weighing.packets {
         let [t_all, t_peak, rate, theory] = figures(found);
         writeln!(
             out,
-            "{:<14} {:>7} {:>8} {:>20} {:>20} {:>22} {:>10}",
-            name(&found.port, found.size),
-            found.threads,
+            "{:<wide$} {:>7} {:>8} {:>20} {:>20} {:>22} {:>10}",
+            name(&found.port, found.size, found.simulated),
+            threads(found),
             found.stamps.method,
             t_all,
             t_peak,
@@ -54,7 +59,7 @@ fn packets(out: &mut String, weighing: &Weighing) -> Result {
     }
     writeln!(out)?;
     for found in &weighing.packets {
-        let name = name(&found.port, found.size);
+        let name = name(&found.port, found.size, found.simulated);
         let each = match found.stamps.each {
             0 | 1 => String::new(),
             each => format!(", one of {each}"),
@@ -93,22 +98,18 @@ pub(super) fn figures(found: &Packets) -> [String; 4] {
         time_claim(&found.overall.mean_ns),
         time_claim(&found.peak.mean_ns),
         rate_claim(&found.peak.rate_per_s),
-        format!("{}/s", words::number(found.theoretical_per_s)),
+        theoretical(found),
     ]
 }
 
 fn backload(out: &mut String, found: &Backload) -> Result {
+    let simulated = if found.simulated { ", simulated" } else { "" };
+    let head = format!("Backload {} {} B {}{simulated}", found.port, found.size, found.kind);
+    let wide = head.len().max(26);
     writeln!(
         out,
-        "{:<26} {:>12} {:>20} {:>12} {:>18} {:>10} {:>6} {:>8}",
-        format!("Backload {} {} B {}", found.port, found.size, found.kind),
-        "incoming",
-        "own rate",
-        "of before",
-        "t",
-        "dropped in",
-        "CPU",
-        "softirq"
+        "{head:<wide$} {:>12} {:>20} {:>12} {:>18} {:>10} {:>6} {:>8}",
+        "incoming", "own rate", "of before", "t", "dropped in", "CPU", "softirq"
     )?;
     let before = found.steps.first().map_or(0.0, |step| step.own_per_s.estimate);
     for step in &found.steps {
@@ -116,21 +117,21 @@ fn backload(out: &mut String, found: &Backload) -> Result {
             if before > 0.0 { words::share(step.own_per_s.estimate / before) } else { String::new() };
         writeln!(
             out,
-            "{:<26} {:>12} {:>20} {:>12} {:>18} {:>10} {:>6} {:>8}",
+            "{:<wide$} {:>12} {:>20} {:>12} {:>18} {:>10} {:>6} {:>8}",
             format!("  {}", step.phase),
             format!("{}/s", words::number(step.in_per_s.estimate)),
             rate_claim(&step.own_per_s),
             of_before,
             time_claim(&step.mean_ns),
             format!("{}/s", words::number(step.dropped_in_per_s)),
-            words::share(1.0 - step.idle),
-            words::share(step.softirq)
+            share(step.idle.map(|idle| 1.0 - idle)),
+            share(step.softirq)
         )?;
     }
     if found.steps.is_empty() {
         writeln!(
             out,
-            "{:<26} {NONE:>12} {NONE:>20} {NONE:>12} {NONE:>18} {NONE:>10} {NONE:>6} {NONE:>8}",
+            "{:<wide$} {NONE:>12} {NONE:>20} {NONE:>12} {NONE:>18} {NONE:>10} {NONE:>6} {NONE:>8}",
             ""
         )?;
     }
@@ -156,6 +157,12 @@ pub(super) fn fall_and_recovery(found: &Backload) -> String {
     };
     let rising = found.steps.iter().rev().find(|step| step.phase == "rising");
     let (fall, highest) = (&found.fall, rising.map_or(0.0, |step| step.in_per_s.estimate));
+    if let Some(why) = fall.refused.as_ref().filter(|_| found.simulated && fall.estimate == 0.0) {
+        return format!(
+            "under {}/s of incoming frames its own rate is the same to the cycle (simulated; {why})",
+            words::number(highest)
+        );
+    }
     let verb = match (fall.low, fall.high) {
         (Some(low), _) if low > 0.0 => "falls",
         (_, Some(high)) if high < 0.0 => "rises",
@@ -220,9 +227,9 @@ fn write_markdown(out: &mut String, weighing: &Weighing) -> Result {
             writeln!(
                 out,
                 "| {} | {} | {} | {} | {} | {} | {} |",
-                cell(&name(&found.port, found.size)),
+                cell(&name(&found.port, found.size, found.simulated)),
                 cell(&found.stamps.method),
-                found.threads,
+                threads(found),
                 t_all,
                 t_peak,
                 rate,
@@ -239,14 +246,14 @@ fn write_markdown(out: &mut String, weighing: &Weighing) -> Result {
         writeln!(out, "|---|---|---|---|---|---|---|---|")?;
         for found in &weighing.backload {
             let [first, .., highest, last] = found.steps.as_slice() else {
-                let name = cell(&name(&found.port, found.size));
+                let name = cell(&name(&found.port, found.size, found.simulated));
                 writeln!(out, "| {name} | {} |{}", cell(&found.kind), " – |".repeat(6))?;
                 continue;
             };
             writeln!(
                 out,
                 "| {} | {} | {} | {} | {}/s | {} | {} | {} |",
-                cell(&name(&found.port, found.size)),
+                cell(&name(&found.port, found.size, found.simulated)),
                 cell(&found.kind),
                 rate_claim(&first.own_per_s),
                 rate_claim(&highest.own_per_s),
@@ -313,6 +320,22 @@ mod tests {
         let page = crate::weighing::html(&weighing);
         assert!(page.contains("o trial counts, so there are no figures"), "{page}");
         crate::weighing::svg(&weighing);
+    }
+
+    #[test]
+    fn what_is_simulated_says_so_and_has_no_cpu() {
+        let same = Claim { refused: Some("all 3 trials are the same".into()), ..Claim::default() };
+        let backload = Backload { simulated: true, port: "fpga:sim".into(), size: 64, ..found(same) };
+        let packets = Packets { simulated: true, port: "fpga:sim".into(), size: 64, ..Packets::default() };
+        let weighing = Weighing { packets: vec![packets], backload: vec![backload], ..Weighing::default() };
+        let said = text(&weighing);
+        assert!(said.contains("fpga:sim, 64 B, simulated") && said.contains("64 B , simulated"), "{said}");
+        assert!(said.contains("the same to the cycle (simulated; all 3 trials are the same)"), "{said}");
+        let step = said.lines().find(|line| line.contains("400 000/s")).unwrap();
+        assert!(step.trim_end().ends_with("–        –"), "no CPU: {step}");
+        assert_eq!(markdown(&weighing).matches("| fpga:sim, 64 B, simulated |").count(), 2);
+        assert!(crate::weighing::html(&weighing).matches("fpga:sim, 64 B, simulated").count() > 3);
+        assert!(crate::weighing::like_study(&weighing).contains("fpga:sim 64 B, simulated"));
     }
 
     #[test]

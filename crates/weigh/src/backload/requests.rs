@@ -179,7 +179,7 @@ fn in_a_line(own_per_s: &[f64]) -> String {
 fn one_step(trials: &[Trial], paces: &[Pace], step: usize) -> BackloadStep {
     let over = |value: &dyn Fn(&Trial) -> f64| -> Vec<f64> { trials.iter().map(value).collect() };
     let share = |value: fn(&Shares) -> f64| {
-        stats::mean(&over(&|trial: &Trial| trial.shares.get(step).map_or(0.0, value)))
+        Some(stats::mean(&over(&|trial: &Trial| trial.shares.get(step).map_or(0.0, value))))
     };
     let own = over(&|trial| trial.own_per_s[step]);
     // Little's law: as many requests as connections are on their way at any time.

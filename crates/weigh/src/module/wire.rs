@@ -2,14 +2,12 @@
 //! no room.
 //!
 //! ```text
-//!   simulator ── pcapng ──► pipe ──► a thread ──► Tally
+//!   simulator ── pcapng ──► pipe ──► a thread ──► what it makes of each frame
 //! ```
 
-use super::tally::Tally;
 use crate::WeighError;
 use port::Address;
-use port::fpga::generator::Gap;
-use port::pcap::Reader;
+use port::pcap::{Captured, Reader};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,7 +17,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// What leaves is the first interface of the capture, what comes in the second.
-const OUT: u32 = 0;
+pub const OUT: u32 = 0;
+pub const IN: u32 = 1;
 /// How often the reader is looked after.
 const LOOK: Duration = Duration::from_millis(1);
 const NO_WAITING: i32 = OFlags::NONBLOCK.bits() as i32;
@@ -28,32 +27,35 @@ fn failed<E: Into<std::io::Error>>(what: &'static str) -> impl Fn(E) -> WeighErr
     move |error| WeighError::System { what: what.to_owned(), source: error.into() }
 }
 
-pub struct Wire {
+pub struct Wire<T> {
     folder: TempDir,
     pipe: PathBuf,
     traffic: Option<PathBuf>,
-    reader: JoinHandle<Result<Tally, WeighError>>,
+    reader: JoinHandle<Result<T, WeighError>>,
 }
 
-impl Wire {
-    /// Begins to read. With `backload`, frames of 64 bytes come in at line rate.
+impl<T: Send + 'static> Wire<T> {
+    /// Begins to read; `see` gets each frame. What comes in is `traffic`, a capture file, or else what left.
     ///
     /// # Errors
     /// There is no room for temporary files.
-    pub fn new(gap: Gap, backload: bool) -> Result<Self, WeighError> {
+    pub fn new(
+        traffic: Option<&[u8]>,
+        seen: T,
+        see: impl Fn(&mut T, &Captured<'_>) + Send + 'static,
+    ) -> Result<Self, WeighError> {
         let folder =
             tempfile::Builder::new().prefix("tare-bench-").tempdir().map_err(failed("a temporary folder"))?;
         let pipe = folder.path().join("wire.pcapng");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .map_err(failed("a pipe for the capture"))?;
-        let traffic = backload.then(|| folder.path().join("in.pcap"));
-        if let Some(file) = &traffic {
-            std::fs::write(file, incoming()).map_err(failed("incoming traffic"))?;
-        }
+        let file = traffic.map(|bytes| {
+            let file = folder.path().join("in.pcap");
+            std::fs::write(&file, bytes).map(|()| file)
+        });
+        let traffic = file.transpose().map_err(failed("incoming traffic"))?;
         let path = pipe.clone();
-        // At the other end of the cable, unless something else comes in there.
-        let way = if backload { OUT } else { OUT + 1 };
-        let reader = std::thread::spawn(move || read(&path, gap, way));
+        let reader = std::thread::spawn(move || read(&path, seen, see));
         Ok(Self { folder, pipe, traffic, reader })
     }
 
@@ -70,7 +72,7 @@ impl Wire {
     ///
     /// # Errors
     /// The capture cannot be read.
-    pub fn seen(self) -> Result<Tally, WeighError> {
+    pub fn seen(self) -> Result<T, WeighError> {
         // If nobody has written, the reader waits for a writer still, or is about to.
         while !self.reader.is_finished() {
             let _ = OpenOptions::new().write(true).custom_flags(NO_WAITING).open(&self.pipe);
@@ -82,35 +84,14 @@ impl Wire {
     }
 }
 
-fn read(pipe: &Path, gap: Gap, way: u32) -> Result<Tally, WeighError> {
-    let mut tally = Tally::new(gap);
+fn read<T>(pipe: &Path, mut seen: T, see: impl Fn(&mut T, &Captured<'_>)) -> Result<T, WeighError> {
     let file = File::open(pipe).map_err(failed("the capture's pipe"))?;
     let Ok(mut reader) = Reader::new("the simulation's wire", Box::new(file)) else {
         // Nothing was written: why is told elsewhere.
-        return Ok(tally);
+        return Ok(seen);
     };
     while let Some(frame) = reader.next()? {
-        if frame.interface == way {
-            tally.began(frame.stamp.as_unix_nanos());
-        }
+        see(&mut seen, &frame);
     }
-    Ok(tally)
-}
-
-/// A capture file of one datagram of 64 bytes with its FCS, which the file leaves out (classic format,
-/// nanoseconds).
-fn incoming() -> Vec<u8> {
-    let mut frame = vec![2, 0x18, 0, 0, 0, 1, 2, 0x18, 0, 0, 0, 2, 8, 0];
-    frame.extend([0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 2, 198, 18, 0, 1]);
-    frame.extend([4, 0, 0, 9, 0, 26, 0, 0]);
-    frame.resize(60, 0);
-    let mut file = Vec::new();
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 0xffff, 1] {
-        file.extend(word.to_le_bytes());
-    }
-    for word in [0, 0, frame.len() as u32, frame.len() as u32] {
-        file.extend(word.to_le_bytes());
-    }
-    file.extend(frame);
-    file
+    Ok(seen)
 }

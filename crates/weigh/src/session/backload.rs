@@ -3,7 +3,7 @@
 use super::{Place, Session};
 use crate::backload::{Options, Traffic, requests, weigh as weigh_one};
 use crate::packets::Tell;
-use crate::{Stage, Way, WeighError};
+use crate::{Stage, Way, WeighError, module};
 
 /// What is to be weighed.
 pub struct BackloadPlan {
@@ -18,16 +18,13 @@ impl BackloadPlan {
     pub fn quick() -> Self {
         let options = Options {
             ways: vec![Way::Udp, Way::Mem],
-            stacks: Vec::new(),
             sizes: vec![64],
             kinds: vec![Traffic::UdpClosed],
-            low: 0.0,
-            high: None,
             steps: 2,
             step_ns: 400_000_000,
             trials: 3,
             batch: 1,
-            by: None,
+            ..Options::default()
         };
         Self { options, place: Place::Bed, is_quick: true }
     }
@@ -39,6 +36,15 @@ impl Session {
     /// # Errors
     /// There is no place to send to.
     pub fn weigh_backload(&mut self, plan: &BackloadPlan) -> Result<(), WeighError> {
+        // Modules need no place to send to.
+        if !plan.options.ways.is_empty() || !plan.options.stacks.is_empty() {
+            self.weigh_here(plan)?;
+        }
+        self.weigh_modules_backload(&plan.options);
+        Ok(())
+    }
+
+    fn weigh_here(&mut self, plan: &BackloadPlan) -> Result<(), WeighError> {
         let stage = match &plan.place {
             Place::Bed => self.stage()?,
             Place::Named { interface, to, to_mac } => Stage::named(interface, *to, *to_mac)?,
@@ -75,6 +81,29 @@ impl Session {
             );
         }
         Ok(())
+    }
+
+    /// The same for FPGA modules, which have their own wire and time.
+    fn weigh_modules_backload(&mut self, options: &Options) {
+        let mut tell = self.tell();
+        for address in &options.modules {
+            for size in &options.sizes {
+                for kind in &options.kinds {
+                    if self.is_stopped() {
+                        return;
+                    }
+                    let stop = self.stop.clone();
+                    match module::backload::weigh(address, options, (*size, *kind), &stop, &mut tell) {
+                        Ok(found) => self.weighing.backload.push(found),
+                        Err(_) if self.is_stopped() => return,
+                        Err(error) => {
+                            self.skip(format!("backload of {address}, {size} B, {}", kind.name()), &error);
+                        }
+                    }
+                }
+            }
+            self.note_module(address, "");
+        }
     }
 
     /// The same for requests, by way of each stack.

@@ -2,8 +2,12 @@
 
 use super::Session;
 use crate::packets::{Options, weigh as weigh_one};
-use crate::{Mac, Stage, Wall, Way, WeighError, send};
+use crate::{Mac, Stage, Way, WeighError, module, send};
 use std::net::SocketAddrV4;
+
+/// Of a module's frames.
+const NO_VERDICT: &str = "; it has no highest rate with a VALID verdict, because a verdict judges this host's \
+                          clock and threads, and the module's generator uses neither";
 
 /// What is to be weighed.
 pub struct PacketsPlan {
@@ -29,12 +33,7 @@ impl PacketsPlan {
             trials: 3,
             packets: 200_000,
             longest_ns: 1_000_000_000,
-            threads: None,
-            capture: false,
-            each: None,
-            batch: None,
-            through: None,
-            wall: Wall::default(),
+            ..Options::default()
         };
         Self { options, place: Place::Bed, has_rates: true, is_quick: true }
     }
@@ -46,6 +45,15 @@ impl Session {
     /// # Errors
     /// There is no place to send to.
     pub fn weigh_packets(&mut self, plan: &PacketsPlan) -> Result<(), WeighError> {
+        // Modules need no place to send to.
+        if !plan.options.ways.is_empty() {
+            self.weigh_ways(plan)?;
+        }
+        self.weigh_modules(&plan.options, plan.has_rates);
+        Ok(())
+    }
+
+    fn weigh_ways(&mut self, plan: &PacketsPlan) -> Result<(), WeighError> {
         let stage = match &plan.place {
             Place::Bed => self.stage()?,
             Place::Named { interface, to, to_mac } => Stage::named(interface, *to, *to_mac)?,
@@ -76,6 +84,30 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// FPGA modules, which have their own generator, wire and time.
+    fn weigh_modules(&mut self, options: &Options, has_rates: bool) {
+        let mut tell = self.tell();
+        for address in &options.modules {
+            for size in &options.sizes {
+                if self.is_stopped() {
+                    return;
+                }
+                let stop = self.stop.clone();
+                match module::packets::weigh(address, options, *size, &stop, &mut tell) {
+                    Ok(found) if found.trials.is_empty() => return,
+                    Ok(found) => self.weighing.packets.push(found),
+                    Err(_) if self.is_stopped() => return,
+                    Err(error) => {
+                        self.skip(format!("{address}, {size} B"), &error);
+                        break;
+                    }
+                }
+            }
+            let rates = if has_rates { NO_VERDICT } else { "" };
+            self.note_module(address, rates);
+        }
     }
 
     /// The rates that `tare send` keeps, where this port works at all.

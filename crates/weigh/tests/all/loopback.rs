@@ -15,11 +15,8 @@ fn options(wall: Wall) -> Options {
         packets: 10_000_000,
         longest_ns: 1_000_000_000,
         threads: Some(1),
-        capture: false,
-        each: None,
-        batch: None,
-        through: None,
         wall,
+        ..Options::default()
     }
 }
 

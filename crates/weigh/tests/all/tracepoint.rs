@@ -72,11 +72,8 @@ fn measured(way: Way, is_watched: bool) -> Means {
         packets: 100_000,
         longest_ns: 1_000_000_000,
         threads: Some(1),
-        capture: false,
-        each: None,
-        batch: None,
-        through: None,
         wall: Wall::written_to(told.clone()),
+        ..Options::default()
     };
     let stage = Stage::bed().unwrap();
     let mut before = None;
