@@ -127,12 +127,13 @@ bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release --bins
 	$(TARGET)/release/bench-report
 
-experiments: need-build ## what http_load tells (BENCH_ARGS='--peer http_load'), and an nginx under three loads, one of JMeter
-	@scripts/need.sh nginx=nginx-light ip=iproute2 taskset=util-linux
-	cargo build --release --bin tare --bin experiments --bin nginx-over-time
+experiments: need-build module-sim ## what http_load tells (BENCH_ARGS='--peer http_load'), an nginx under three loads, one of JMeter, and Caliper's gaps: hours; CALIPER_ARGS='--frames 1000' for less
+	@scripts/need.sh nginx=nginx-light ip=iproute2 taskset=util-linux tcpreplay iperf3
+	cargo build --release --bin tare --bin experiments --bin nginx-over-time --bin bench-packet
 	$(TARGET)/release/experiments --json $(TARGET)/experiments.json --chart $(TARGET)/experiments.svg $(BENCH_ARGS)
 	home=$$(scripts/jmeter.sh) && \
 	    $(TARGET)/release/nginx-over-time --jmeter "$$home" --json $(TARGET)/nginx.json --chart $(TARGET)/nginx.svg
+	$(TARGET)/release/bench-packet --only caliper --only caliper-module --json $(TARGET)/caliper.json --chart $(TARGET)/caliper.svg $(CALIPER_ARGS)
 
 fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each: FUZZ_TARGETS='chunks frame' for some
 	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)

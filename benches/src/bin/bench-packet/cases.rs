@@ -1,5 +1,6 @@
 //! The cases, one file for each group that shares a test bed.
 
+pub mod caliper;
 mod disk;
 mod dpdk;
 mod engine;
@@ -24,6 +25,9 @@ pub struct Case {
     pub run: fn(&Bench) -> Result<Vec<Table>>,
 }
 
+/// They run only where they are named.
+const LONG: [&str; 2] = ["caliper", "caliper-module"];
+
 pub const CASES: &[Case] = &[
     Case { name: "engine", says: "mem: frames, and the firewall in user space", run: engine::run },
     Case { name: "script", says: "mem: fields by Lua beside fields of a plan", run: engine::script },
@@ -41,6 +45,8 @@ pub const CASES: &[Case] = &[
         run: threads::run,
     },
     Case { name: "pace", says: "live TCP paced: tare pace with iperf3", run: pace::run },
+    Case { name: LONG[0], says: "Caliper's experiment: gap errors at ten rates", run: caliper::by_software },
+    Case { name: LONG[1], says: "the same by the FPGA module, simulated: hours", run: caliper::by_module },
 ];
 
 pub struct Bench {
@@ -50,7 +56,8 @@ pub struct Bench {
 
 impl Bench {
     pub fn is_asked(&self, name: &str) -> bool {
-        self.options.only.is_empty() || self.options.only.iter().any(|only| only == name)
+        let only = &self.options.only;
+        if only.is_empty() { !LONG.contains(&name) } else { only.iter().any(|only| only == name) }
     }
 
     pub fn tare(&self) -> String {

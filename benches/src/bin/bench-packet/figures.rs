@@ -7,8 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
+use anyhow::{Context, Result};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::stats::Spread;
 
@@ -36,6 +39,35 @@ pub struct Table {
     pub rows: Vec<Row>,
     pub bars: Vec<Bar>,
     pub notes: Vec<String>,
+}
+
+/// Figures of the tables that an earlier run wrote (`--json`), without their bars.
+///
+/// # Errors
+/// The file cannot be read, or is none of such a run.
+pub fn read(file: &Path) -> Result<Vec<Table>> {
+    let document: Value =
+        serde_json::from_slice(&std::fs::read(file).with_context(|| file.display().to_string())?)?;
+    let tables = document["tables"].as_array().context("it has no tables")?;
+    Ok(tables.iter().map(table).collect())
+}
+
+fn table(value: &Value) -> Table {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let columns = value["columns"].as_array().into_iter().flatten();
+    // Names that a program has once, and keeps.
+    let columns: Vec<&'static str> = columns.map(|name| &*text(name).leak()).collect();
+    let mut table = Table::new(text(&value["title"]), &columns);
+    for row in value["rows"].as_array().into_iter().flatten() {
+        for column in columns.iter().copied() {
+            for (round, figure) in row["figures"][column].as_object().into_iter().flatten() {
+                if let (Ok(round), Some(figure)) = (round.parse(), figure.as_f64()) {
+                    table.put(&text(&row["name"]), column, round, figure);
+                }
+            }
+        }
+    }
+    table
 }
 
 /// A bar and how far it is reached.
@@ -233,6 +265,21 @@ mod tests {
         table.ratio("M/s", "tare", &["absent"], Better::More, 1.0);
         let holds: Vec<_> = table.bars.iter().map(|bar| bar.holds).collect();
         assert_eq!(holds, [Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn figures_of_an_earlier_run_are_those_that_it_wrote() {
+        let mut table = Table::new("gaps", &["100 Mb/s", "200 Mb/s"]);
+        table.put("tare", "100 Mb/s", 0, 3.0);
+        table.put("tare", "100 Mb/s", 1, 5.0);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let document = serde_json::json!({ "tables": [table] });
+        std::fs::write(file.path(), document.to_string()).unwrap();
+        let again = read(file.path()).unwrap();
+        assert_eq!((again.len(), &again[0].title, &again[0].columns), (1, &table.title, &table.columns));
+        assert_eq!(again[0].rows[0].figures, table.rows[0].figures);
+        std::fs::write(file.path(), "{}").unwrap();
+        assert!(read(file.path()).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod child;
 mod figures;
 mod options;
 mod peers;
+mod rates;
 #[path = "../../scratch.rs"]
 mod scratch;
 mod sizes;
@@ -84,10 +85,14 @@ fn finish(options: &Options, head: &str, tables: &[Table]) -> Result<bool> {
         std::fs::write(path, format!("{head}\n{tables}"))?;
     }
     if options.sizes.len() > 2 {
-        print!("{}", sizes::markdown(tables));
+        print!("{}", sizes::markdown(&tables.iter().collect::<Vec<_>>()));
     }
     if let Some(path) = &options.chart {
-        std::fs::write(path, sizes::svg(tables))?;
+        let earlier = options.with.iter().map(|file| figures::read(file));
+        let all: Vec<Table> = earlier.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let all: Vec<&Table> = tables.iter().chain(&all).collect();
+        let drawn = rates::svg(&all).unwrap_or_else(|| sizes::svg(&all));
+        std::fs::write(path, drawn)?;
         println!("chart: {}", path.display());
     }
     Ok(holding == bars.len())

@@ -12,13 +12,13 @@ use crate::svg::grid_line;
 
 const TEN_GIGABIT: f64 = 1e10;
 
-const WIDTH: f64 = 420.0;
-const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 60.0;
-const TOP: f64 = 36.0;
+pub const WIDTH: f64 = 420.0;
+pub const HEIGHT: f64 = 260.0;
+pub const LEFT: f64 = 60.0;
+pub const TOP: f64 = 36.0;
 /// Room for the rows' names below a panel.
-const LINE: f64 = 16.0;
-const COLOURS: [&str; 10] = [
+pub const LINE: f64 = 16.0;
+pub const COLOURS: [&str; 10] = [
     "#1f6f8b", "#c8553d", "#588157", "#8e6c8a", "#b08900", "#555555", "#3a86c8", "#d4a373", "#00a896",
     "#d81b60",
 ];
@@ -52,7 +52,7 @@ fn value(row: &Row, column: &str) -> Option<f64> {
     median(&row.figures.get(column)?.values().copied().collect::<Vec<_>>())
 }
 
-fn panels(tables: &[Table]) -> Vec<Panel<'_>> {
+fn panels<'a>(tables: &[&'a Table]) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel<'_>> = Vec::new();
     for table in tables {
         let Some((title, size)) = parts(&table.title) else { continue };
@@ -80,7 +80,7 @@ fn panels(tables: &[Table]) -> Vec<Panel<'_>> {
 }
 
 /// One table a case: M/s, and the percent of 10 Gb/s that they are.
-pub fn markdown(tables: &[Table]) -> String {
+pub fn markdown(tables: &[&Table]) -> String {
     let mut text = String::new();
     for panel in panels(tables) {
         let sizes: Vec<String> = panel.sizes.iter().map(|size| format!("{size} B")).collect();
@@ -107,7 +107,7 @@ fn cell(value: Option<f64>, size: usize) -> String {
 }
 
 /// A panel a case, rates against sizes, with what 10 Gb/s carries as a dashed line.
-pub fn svg(tables: &[Table]) -> String {
+pub fn svg(tables: &[&Table]) -> String {
     let panels = panels(tables);
     let most_rows = panels.iter().map(|panel| panel.rows.len() + 1).max().unwrap_or(0) as f64;
     let (wide, tall) = (LEFT + WIDTH + 20.0, TOP + HEIGHT + 40.0 + most_rows * LINE);
@@ -170,7 +170,7 @@ fn draw(svg: &mut String, panel: &Panel<'_>) {
     }
 }
 
-fn legend(svg: &mut String, at: usize, name: &str, colour: &str, dash: &str) {
+pub fn legend(svg: &mut String, at: usize, name: &str, colour: &str, dash: &str) {
     let below = TOP + HEIGHT + 36.0 + LINE * at as f64;
     let _ = writeln!(
         svg,
@@ -184,7 +184,7 @@ fn legend(svg: &mut String, at: usize, name: &str, colour: &str, dash: &str) {
     );
 }
 
-fn line(svg: &mut String, points: impl Iterator<Item = (f64, f64)>, colour: &str, dash: &str) {
+pub fn line(svg: &mut String, points: impl Iterator<Item = (f64, f64)>, colour: &str, dash: &str) {
     let points: Vec<String> = points.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let _ = writeln!(
         svg,
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_column_for_each_size_and_says_what_is_missing() {
-        let text = markdown(&tables());
+        let text = markdown(&tables().iter().collect::<Vec<_>>());
         assert!(text.contains("| send, M/s (% of 10 Gb/s) | 64 B | 1518 B |"), "{text}");
         assert!(text.contains("| tare | 7.44 (50) | 0.400 (49) |"), "{text}");
         assert!(text.contains("| trafgen | 0.500 (3) | – |"), "{text}");
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_chart_has_a_panel_for_each_case_of_several_sizes() {
-        let drawn = svg(&tables());
+        let drawn = svg(&tables().iter().collect::<Vec<_>>());
         assert_eq!(drawn.matches("<g transform").count(), 1);
         assert!(drawn.contains(">trafgen</text>") && drawn.ends_with("</svg>\n"));
     }

@@ -18,7 +18,7 @@ const GAPS_NS: [u64; 4] = [100_000, 13_560, 5_000, 2_000];
 /// Enough for a 95th percentile, and few enough for tcpreplay to have them all in memory.
 const FRAMES: u64 = 50_000;
 /// So long after the last frame it has been read.
-const DRAIN: Duration = Duration::from_millis(300);
+pub const DRAIN: Duration = Duration::from_millis(300);
 pub const COLUMNS: [&str; 5] = ["p50 ns", "p95 ns", "p99 ns", "mean gap ns", "frames"];
 
 const BARE: &str = "bare spin loop";

@@ -34,13 +34,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
 
 fn of_gap(bench: &Bench, gap: u64) -> Result<Table> {
     let bed = TestBed::up(Middlebox::None, bench.options.priority)?;
-    let inside = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        run_program(&words, bed.generator(), Duration::from_secs(5))
-    };
-    // The address is the tap's; the interface that frames leave by answers for none.
-    inside("ip addr flush dev gen0")?;
-    inside("sysctl -qw net.ipv4.conf.gen0.arp_ignore=1")?;
+    leave_address_to_tap(&bed)?;
     let mut columns = gaps::COLUMNS.to_vec();
     columns.extend(["goodput Mbit/s", "of paced rate", "retransmits"]);
     let mut table = Table::new(format!("paced TCP, a segment each {gap} ns"), &columns);
@@ -62,6 +56,15 @@ fn of_gap(bench: &Bench, gap: u64) -> Result<Table> {
     table.figure("of paced rate", PACE, Better::Less, 1.01);
     table.figure("retransmits", PACE, Better::Less, 0.0);
     Ok(table)
+}
+
+/// The address is the tap's; the interface that frames leave by answers for none.
+pub fn leave_address_to_tap(bed: &TestBed) -> Result<()> {
+    for line in ["ip addr flush dev gen0", "sysctl -qw net.ipv4.conf.gen0.arp_ignore=1"] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        run_program(&words, bed.generator(), Duration::from_secs(5))?;
+    }
+    Ok(())
 }
 
 fn paced(bench: &Bench, bed: &TestBed, gap: u64) -> Result<Vec<f64>> {
@@ -92,7 +95,7 @@ fn paced(bench: &Bench, bed: &TestBed, gap: u64) -> Result<Vec<f64>> {
     Ok(figures)
 }
 
-fn wait_for_tap(bed: &TestBed, pace: &mut Program) -> Result<()> {
+pub fn wait_for_tap(bed: &TestBed, pace: &mut Program) -> Result<()> {
     for _ in 0..200 {
         let there =
             bed.bed.generator().run_in(|| std::fs::read_to_string("/proc/thread-self/net/fib_trie"))??;
