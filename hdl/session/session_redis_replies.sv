@@ -1,7 +1,7 @@
 // Reads Redis's replies (RESP), a byte each cycle. Each command, an XADD, has one: an id if it was stored, an
 // error otherwise.
 //
-//   $10\r\n00000001-0\r\n     stored
+//   $3\r\n1-0\r\n             stored: an id is digits and a '-'; other text is of no Redis's, and wrong
 //   -ERR ...\r\n              refused. "equal or smaller" says that Redis has it: so a command that was sent
 //                             before, over another connection, was stored then (`again_i`).
 //   -LOADING, -BUSY           nothing is taken for now
@@ -45,6 +45,8 @@ module session_redis_replies (
   state_e state_q;
   logic [2:0] matched_q;  // of "smaller"
   logic busy_q;
+  logic odd_q;   // something in the size or the id is of neither
+  logic dash_q;  // the id has its '-'
 
   function automatic logic [7:0] wanted(input logic [2:0] at);
     unique case (at)
@@ -61,21 +63,34 @@ module session_redis_replies (
   wire ends = valid_i && byte_i == LineFeed;
   wire is_there = matched_q == 3'd7 && again_i && !greets_i && !busy_q;
   assign welcome_o = ends && state_q == Status;
-  assign stored_o  = ends && (state_q == Id || state_q == Error && is_there);
+  wire is_digit = byte_i >= "0" && byte_i <= "9";
+  wire is_end = byte_i == 8'h0d || ends;
+  assign stored_o = ends && (state_q == Id && dash_q && !odd_q || state_q == Error && is_there);
   assign refused_o = ends && state_q == Error && !is_there && !busy_q;
   assign busy_o    = ends && state_q == Error && busy_q;
   wire is_known = byte_i == "-" || byte_i == (greets_i ? "+" : "$");
-  assign wrong_o   = valid_i && state_q == First && !is_known || ends && state_q == Code;
+  assign wrong_o   = valid_i && state_q == First && !is_known
+      || ends && (state_q == Code || state_q == Size && odd_q || state_q == Id && (odd_q || !dash_q));
 
   always_ff @(posedge clk_i) begin
     if (valid_i) begin
       unique case (state_q)
         First: begin
+          odd_q <= 1'b0;
           if (byte_i == "$") state_q <= Size;
           if (byte_i == "+") state_q <= Status;
           if (byte_i == "-") state_q <= Code;
         end
-        Size: if (ends) state_q <= Id;
+        Size: begin
+          if (ends) state_q <= Id;
+          dash_q <= 1'b0;
+          if (!is_digit && !is_end) odd_q <= 1'b1;
+        end
+        Id: begin
+          if (ends) state_q <= First;
+          if (byte_i == "-") dash_q <= 1'b1;
+          if (byte_i == "-" ? dash_q : !is_digit && !is_end) odd_q <= 1'b1;
+        end
         Code: begin
           state_q   <= Error;
           busy_q    <= byte_i == "L" || byte_i == "B";

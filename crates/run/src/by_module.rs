@@ -15,7 +15,7 @@ const LOSSES: [(&str, &str, &str); 3] = [
     (
         "refused",
         "redis_refused",
-        "were refused by Redis (see its maxmemory, its password and the user's rights)",
+        "were refused by Redis (see its maxmemory, protected-mode, password and the user's rights)",
     ),
     ("no_reply", "redis_unconfirmed", "had no reply at the end"),
 ];
@@ -53,18 +53,23 @@ fn tcp(module: &Module) -> Tcp {
     }
 }
 
-/// What the module itself wrote to Redis. `None`: it was to write nothing.
-pub fn written(module: &Module, run: &str) -> Option<SinkStatus> {
+/// What the module itself wrote to Redis, of so many departures and those of them that did not end. `None`: it
+/// was to write nothing.
+pub fn written(module: &Module, run: &str, offered: u64, cut_off: u64) -> Option<SinkStatus> {
     let (server, database) = module.redis?;
     let count = |name: &str| module.figures.of(name);
-    let lost = LOSSES.map(|(key, name, what)| (key, count(name), what));
+    let mut lost = LOSSES.map(|(key, name, what)| (key, count(name), what)).to_vec();
+    lost.push(match module.figures.is_empty() {
+        true => ("unknown", offered, "may be there or not, as the simulation ended without saying"),
+        false => ("not_ended", cut_off, "had not ended when the run did"),
+    });
     let port = if server.port() == REDIS { String::new() } else { format!(":{}", server.port()) };
     let database = if database == 0 { String::new() } else { format!("{database}/") };
     let said = lost.iter().filter(|(_, count, _)| *count > 0);
-    let mut why: Vec<String> = said.map(|(_, count, what)| format!("{count} {what}")).collect();
-    if module.figures.is_empty() {
-        why.push("the simulation ended without saying what Redis has".to_owned());
-    } else if !why.is_empty() || count("redis_ended") > 0 {
+    let mut why: Vec<String> =
+        said.map(|(_, count, what)| format!("{} {what}", report::count(*count))).collect();
+    let is_short = LOSSES.iter().any(|(_, name, _)| count(name) > 0);
+    if is_short || count("redis_ended") > 0 {
         why.push(connections(module));
     }
     Some(SinkStatus {
@@ -148,7 +153,7 @@ fn notes(module: &Module) -> Vec<String> {
     }
     if module.redis.is_some() {
         notes.push(
-            "for the Redis to which the module wrote, a simulated second takes minutes: a board may lose more"
+            "Redis ran in real time, in which a simulated second takes minutes: with a board, more may be lost"
                 .to_owned(),
         );
     }
@@ -183,22 +188,22 @@ mod tests {
         let of = |figures: &str| {
             let redis = Some(("198.18.1.1:7000".parse().expect("an address"), 2));
             let figures = figures.parse().expect("figures");
-            written(&Module { redis, figures, ..module(false) }, "night").expect("it was to write")
+            written(&Module { redis, figures, ..module(false) }, "night", 50, 4).expect("it was to write")
         };
         let all = of("redis_stored 40 redis_dropped 3 redis_refused 0 redis_unconfirmed 2 redis_opened 2 \
                       redis_ended 1 redis_late 1");
         assert_eq!(
             (all.url.as_str(), all.events, all.events_lost),
-            ("redis://198.18.1.1:7000/2/night", 40, 5)
+            ("redis://198.18.1.1:7000/2/night", 40, 9)
         );
         let by: Vec<_> = all.events_lost_by.iter().map(|(key, count)| (key.as_str(), *count)).collect();
-        assert_eq!(by, [("no_reply", 2), ("no_room", 3)]);
+        assert_eq!(by, [("no_reply", 2), ("no_room", 3), ("not_ended", 4)]);
         assert_eq!(
             all.trouble,
-            "3 had no room in the module, 2 had no reply at the end, 2 connections made, 1 ended (1 without a \
-             reply in time)"
+            "3 had no room in the module, 2 had no reply at the end, 4 had not ended when the run did, 2 \
+             connections made, 1 ended (1 without a reply in time)"
         );
-        assert_eq!(of("redis_stored 40 redis_opened 1").trouble, "");
+        assert_eq!(of("redis_stored 40 redis_opened 1").trouble, "4 had not ended when the run did");
         assert!(
             of("redis_unconfirmed 7 redis_opened 0 redis_found 3")
                 .trouble
@@ -206,10 +211,11 @@ mod tests {
         );
         assert!(of("redis_unconfirmed 7 redis_found 0").trouble.contains("no host replied to ARP"));
         let died = Module { redis: Some(("198.18.1.1:6379".parse().expect("one"), 0)), ..module(false) };
-        let died =
-            written(&Module { figures: Default::default(), ..died }, "night").expect("it was to write");
+        let died = written(&Module { figures: Default::default(), ..died }, "night", 50, 4)
+            .expect("it was to write");
         assert!(died.trouble.contains("without saying") && died.url == "redis://198.18.1.1/night");
-        assert_eq!(written(&module(true), "night"), None);
+        assert_eq!((died.events, died.events_lost), (0, 50));
+        assert_eq!(written(&module(true), "night", 50, 4), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use super::simulator::sessions::Load;
 use super::simulator::stored::{self, Server};
 use rustix::process::Signal;
+use std::process::Command;
 use std::time::Duration;
 use tare_system_tests::module::simulator;
 use tare_system_tests::process::wait_until;
@@ -197,12 +198,22 @@ fn what_cannot_be_written_to_is_refused_before_any_load() {
     let _shared = beside_others();
     simulator();
     let bed = TestBed::pair();
+    let folder = scratch();
+    let (out, file) = (folder.path().join("run"), folder.path().join("password"));
     let refused = |options: &str, words: &str| {
         let via = format!("fpga,netns={},{options}:sim,ip=198.18.0.2/24", bed.generator().name);
-        let run = Tare::http(&format!("--via {via} --rate 1k --parallel 4 --requests 5 http://198.18.0.1/"));
-        let run = run.start().finish_unchecked();
+        let load = format!("--rate 1k --parallel 4 --requests 5 --out {} http://198.18.0.1/", out.display());
+        let run = Tare::http(&format!("--via {via} {load}")).start().finish_unchecked();
         assert!(run.code == Some(2) && run.stderr.contains(words), "{options}: {}", run.stderr);
+        assert!(!out.exists(), "{options}: a run that did not begin leaves nothing");
     };
+    let by_password = format!("redis=198.18.1.1/24,redis_password={}", file.display());
+    refused(&by_password, "No such file");
+    assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+    refused(&by_password, "not a regular file");
+    std::fs::remove_file(&file).expect("it is there");
+    std::fs::write(&file, "\n").expect("room");
+    refused(&by_password, "whose first line is empty");
     refused("redis=198.18.0.9/24", "subnet of their Redis");
     refused("redis=198.18.1.1", "no IPv4 address with a prefix length");
     refused("redis_port=7000", "no redis");

@@ -155,6 +155,51 @@ fn seen(frame: &[u8]) -> Seen {
     Seen { from: ip.source(), dscp: ip.dscp(), head: wire::tcp::Repr::parse(&view), payload }
 }
 
+/// A port that counts how often frames are handed to it.
+struct Counted(End, std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+impl Port for Counted {
+    fn about(&self) -> &port::About {
+        self.0.about()
+    }
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.0.transmit(most, write)
+    }
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        self.0.receive(most, read)
+    }
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
+        self.0.flush(patience)
+    }
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        self.0.wait(what, patience)
+    }
+    fn counters(&mut self) -> Result<&port::Counters, PortError> {
+        self.0.counters()
+    }
+}
+
+#[test]
+fn what_leaves_together_is_handed_to_the_port_at_once() {
+    let mut bench = Bench::new("");
+    let (near, far) = pair(256, 1_514);
+    let calls = std::sync::Arc::default();
+    let port = Box::new(Counted(near, std::sync::Arc::clone(&calls)));
+    let via: Via = "mem:a,ip=198.18.0.10-12/24".parse().unwrap();
+    (bench.sessions, bench.far) = (Sessions::on(port, &via, bench.now).unwrap(), far);
+    // The peer's address is known then.
+    bench.open("198.18.0.2:80", None).unwrap();
+    assert_eq!(bench.sent().len(), 1);
+    let before = calls.load(std::sync::atomic::Ordering::Relaxed);
+    for _ in 0..100 {
+        bench.open("198.18.0.2:80", None).unwrap();
+    }
+    bench.sessions.transmit().unwrap();
+    assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed) - before, 1);
+    assert_eq!(bench.sent().len(), 100);
+}
+
 #[test]
 fn a_session_leaves_from_the_address_that_was_asked_for() {
     let mut bench = Bench::new("");

@@ -205,10 +205,11 @@ fn a_slow_redis_costs_what_has_no_room_and_lost_frames_cost_nothing() {
     check(&load, &server);
 
     assert_eq!(server.ask(&["flushall"]), "OK");
-    // On a busy machine the server is slow by TCP's clock, and a connection may end for want of a reply.
+    // On a busy machine the server is slow by TCP's clock: a connection may end for want of a reply, and fewer
+    // frames leave, with more in each.
     let lossy = format!("{REDIS} {LOAD} departures=600 whole=4000 redis_drops=7 redis_flush=200");
     let load = Load::inside(&bed, &lossy);
-    assert!(counted(&load, "resent") >= 2, "{}", load.told["redis"]);
+    assert!(counted(&load, "resent") >= 1, "{}", load.told["redis"]);
     assert_eq!(counted(&load, "events_unconfirmed"), 0, "{}", load.told["redis"]);
     check(&load, &server);
 }

@@ -4,12 +4,13 @@
 use crate::interface::Interface;
 use crate::{Address, PortError, PortKind};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::fmt;
 use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// All of them.
 pub const OPTIONS: [&str; 7] =
@@ -31,17 +32,22 @@ pub struct RedisWire {
     pub server: SocketAddrV4,
     pub own: Ipv4Addr,
     mask: u32,
-    user: Option<String>,
-    /// The file whose first line it is.
-    password: Option<PathBuf>,
     pub database: u32,
+    greeting: Greeting,
 }
 
 /// Commands with which each connection begins: their bytes, and how many they are.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 struct Greeting {
     bytes: Vec<u8>,
     commands: u8,
+}
+
+/// Without the password.
+impl fmt::Debug for Greeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Greeting").field("commands", &self.commands).finish_non_exhaustive()
+    }
 }
 
 impl Greeting {
@@ -55,10 +61,10 @@ impl Greeting {
 }
 
 impl RedisWire {
-    /// Reads the options. `None`: there is no such wire.
+    /// Reads the options, and the password. `None`: there is no such wire.
     ///
     /// # Errors
-    /// A value cannot be, or is in the way of the load's.
+    /// A value cannot be, or is in the way of the load's; or the password cannot be read.
     pub fn read(address: &Address) -> Result<Option<Self>, PortError> {
         let Some(given) = address.option("redis") else {
             return match OPTIONS.iter().find(|name| address.option(name).is_some()) {
@@ -73,6 +79,9 @@ impl RedisWire {
             return wrong(&format!("'{given}' is no IPv4 address with a prefix length up to 30"), FORM);
         };
         let ip: Ipv4Addr = ip;
+        if ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_broadcast() {
+            return wrong(&format!("{ip} cannot be the address of a device"), FORM);
+        }
         let mask = u32::MAX << (32 - length);
         let port = address.read::<u16>("redis_port", "6379")?.unwrap_or(USUAL_PORT);
         if port == 0 {
@@ -86,23 +95,21 @@ impl RedisWire {
             return wrong(&problem, "redis_ip=198.18.1.2");
         }
         let tap = address.option("redis_tap").unwrap_or(USUAL_DEVICE).to_owned();
+        // The kernel would put a number in the place of a '%'.
+        if tap.is_empty()
+            || tap.len() > 15
+            || tap.contains(['/', '%', ':'])
+            || tap.contains(char::is_whitespace)
+        {
+            return wrong(&format!("'{tap}' is no device name"), "redis_tap=redis0");
+        }
         if address.option("tap") == Some(tap.as_str()) {
             return wrong(&format!("has one device, {tap}, for both wires"), "redis_tap=redis0");
         }
-        let (user, password) = (address.option("redis_user"), address.option("redis_password"));
-        if user.is_some() && password.is_none() {
-            return wrong("has redis_user, but no redis_password", "redis_password=FILE");
-        }
-        Ok(Some(Self {
-            tap,
-            given: given.to_owned(),
-            server: SocketAddrV4::new(ip, port),
-            own,
-            mask,
-            user: user.map(str::to_owned),
-            password: password.map(PathBuf::from),
-            database: address.read("redis_database", "2")?.unwrap_or(0),
-        }))
+        let database = address.read("redis_database", "2")?.unwrap_or(0);
+        let greeting = greeting(address, database)?;
+        let (given, server) = (given.to_owned(), SocketAddrV4::new(ip, port));
+        Ok(Some(Self { tap, given, server, own, mask, database, greeting }))
     }
 
     /// Whether an address is of this wire's subnet: then this host would look for it here.
@@ -110,35 +117,17 @@ impl RedisWire {
         (address.to_bits() ^ self.server.ip().to_bits()) & self.mask == 0
     }
 
-    fn greeting(&self, address: &Address) -> Result<Greeting, PortError> {
-        let mut greeting = Greeting::default();
-        if let Some(file) = &self.password {
-            let text = std::fs::read_to_string(file).map_err(|error| PortError::System {
-                what: format!("redis_password={}", file.display()),
-                error,
-            })?;
-            let password = text.lines().next().unwrap_or_default();
-            let words = ["AUTH"].into_iter().chain(self.user.as_deref()).chain([password]);
-            greeting.add(&words.collect::<Vec<_>>());
-        }
-        if self.database > 0 {
-            greeting.add(&["SELECT", &self.database.to_string()]);
-        }
-        match greeting.bytes.len() {
-            0..=LONGEST_GREETING => Ok(greeting),
-            _ => Err(address.wrong(
-                "has a user and a password that are too long for the module",
-                "fewer than 190 bytes together",
-            )),
-        }
-    }
-
     /// Makes the tap. Returns it, and what the simulation must know.
     pub(super) fn open(&self, address: &Address) -> Result<Opened, PortError> {
-        let greeting = self.greeting(address)?;
         if Interface::find(&self.tap).is_ok() {
             let problem = format!("says redis_tap={}, which exists already", self.tap);
-            return Err(address.wrong(&problem, "redis_tap=redis7"));
+            return Err(address.wrong(&problem, "another name, with redis= in another subnet"));
+        }
+        // With one address on two devices, replies would go to the other.
+        if UdpSocket::bind((*self.server.ip(), 0)).is_ok() {
+            let problem =
+                format!("says redis={}, which is an address of this host already", self.server.ip());
+            return Err(address.wrong(&problem, "redis= in another subnet, such as 198.18.9.1/24"));
         }
         let device = Address::new(PortKind::Tap, &self.tap).with("address", &self.given);
         let tap: OwnedFd = crate::tap::make(&device, &self.tap, false)?.into();
@@ -154,7 +143,38 @@ impl RedisWire {
             ("redis_linger", LINGER.to_string()),
         ];
         let arguments = all.into_iter().flat_map(|(name, value)| [format!("--{name}"), value]).collect();
-        Ok(Opened { tap, arguments, greeting })
+        Ok(Opened { tap, arguments, greeting: self.greeting.clone() })
+    }
+}
+
+fn greeting(address: &Address, database: u32) -> Result<Greeting, PortError> {
+    let mut greeting = Greeting::default();
+    let user = address.option("redis_user");
+    match address.option("redis_password") {
+        Some(file) => {
+            let text = os::input::read_to_string(Path::new(file))
+                .map_err(|error| PortError::System { what: format!("redis_password={file}"), error })?;
+            let password = text.lines().next().unwrap_or_default();
+            if password.is_empty() {
+                let problem = format!("has redis_password={file}, whose first line is empty");
+                return Err(address.wrong(&problem, "the password on the first line of that file"));
+            }
+            greeting.add(&["AUTH"].into_iter().chain(user).chain([password]).collect::<Vec<_>>());
+        }
+        None if user.is_some() => {
+            return Err(address.wrong("has redis_user, but no redis_password", "redis_password=FILE"));
+        }
+        None => {}
+    }
+    if database > 0 {
+        greeting.add(&["SELECT", &database.to_string()]);
+    }
+    match greeting.bytes.len() {
+        0..=LONGEST_GREETING => Ok(greeting),
+        _ => Err(address.wrong(
+            "has a user and a password that are too long for the module",
+            "fewer than 190 bytes together",
+        )),
     }
 }
 
@@ -223,6 +243,9 @@ mod tests {
             ("redis=198.18.1.1/24,redis_ip=198.18.1.1", "no other address"),
             ("redis=198.18.1.1/24,redis_ip=198.18.2.2", "no other address"),
             ("redis=198.18.1.254/24", "198.18.1.255"),
+            ("redis=224.0.0.1/24", "cannot be the address of a device"),
+            ("redis=198.18.1.1/24,redis_tap=", "'' is no device name"),
+            ("redis=198.18.1.1/24,redis_tap=r%d", "'r%d' is no device name"),
             ("redis=198.18.1.1/24,redis_user=me", "no redis_password"),
             ("redis=198.18.1.1/24,redis_database=-1", "redis_database"),
             ("redis=198.18.1.1/24,tap=redis0,address=198.18.0.1/24", "for both wires"),
@@ -239,13 +262,20 @@ mod tests {
         let of = |options: &str| {
             let text = format!("fpga,redis=198.18.1.1/24,redis_password={}{options}:sim", file.display());
             let address: Address = text.parse().expect("an address");
-            RedisWire::read(&address).expect("a wire").expect("a wire").greeting(&address)
+            RedisWire::read(&address).map(|wire| wire.expect("a wire").greeting)
         };
         assert!(of("").is_err(), "there is no file");
+        std::fs::write(&file, "\nsecond\n").expect("room");
+        assert!(of("").unwrap_err().to_string().contains("first line is empty"));
+        std::fs::remove_file(&file).expect("it is there");
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo").success());
+        assert!(of("").unwrap_err().to_string().contains("is not a regular file"), "nobody is waited for");
+        std::fs::remove_file(&file).expect("it is there");
         std::fs::write(&file, "s3cret\nnever sent\n").expect("room");
         let both = of(",redis_user=me,redis_database=2").expect("a greeting");
         let text = String::from_utf8(both.bytes).expect("text");
         assert_eq!(text, "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$6\r\ns3cret\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n");
+        assert!(!format!("{:?}", of("")).contains("s3cret"));
         assert_eq!((both.commands, of("").expect("a greeting").commands), (2, 1));
         std::fs::write(&file, "x".repeat(300)).expect("room");
         assert!(of("").unwrap_err().to_string().contains("too long"));
