@@ -45,7 +45,7 @@ fn open_v1(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
     let [database] = segments(place, V1.form)?;
     let url = address(place, PORT, "/write", &[("db", &database), ("precision", "ns")])?;
     let advice = Advice::V1 { database };
-    Ok(Box::new(Influx::new(Web::new(place, &url)?, advice)))
+    Ok(Box::new(Influx::new(place, Web::new(place, &url)?, advice)))
 }
 
 fn open_v2(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
@@ -58,7 +58,7 @@ fn open_v2(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
         Some(token) => web.token("Token", token.trim())?,
         None => return Err(place.wrong(format!("has no token; put it into {TOKEN} or ?token="))),
     }
-    Ok(Box::new(Influx::new(web, Advice::V2 { org, bucket })))
+    Ok(Box::new(Influx::new(place, web, Advice::V2 { org, bucket })))
 }
 
 /// The parts of the URL's path, percent-decoded.
@@ -113,6 +113,7 @@ impl Advice {
 }
 
 struct Influx {
+    place: Place,
     web: Web,
     advice: Advice,
     run: RunInfo,
@@ -122,12 +123,26 @@ struct Influx {
 }
 
 impl Influx {
-    fn new(web: Web, advice: Advice) -> Self {
-        Self { web, advice, run: RunInfo::default(), origin_unix_ns: 0, ended_unix_ns: 0 }
+    fn new(place: &Place, web: Web, advice: Advice) -> Self {
+        Self {
+            place: place.clone(),
+            web,
+            advice,
+            run: RunInfo::default(),
+            origin_unix_ns: 0,
+            ended_unix_ns: 0,
+        }
     }
 
     fn write(&self, lines: Lines) -> Result<(), SinkError> {
-        self.web.deliver(lines.text().as_bytes(), |answer| self.advice.on(answer)).map(drop)
+        let answer = self.web.deliver(lines.text().as_bytes(), |answer| self.advice.on(answer))?;
+        // 204 is what it says of lines that it stored. With 200 and an error, it understood, but did not.
+        match answer.words() {
+            words if answer.status == 200 && words.contains("error") => Err(self
+                .place
+                .refused(format!("it responded with 200, not 204 ('{words}'): it stored nothing"))),
+            _ => Ok(()),
+        }
     }
 
     fn tags(&self) -> Vec<(&'static str, &str)> {

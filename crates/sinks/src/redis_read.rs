@@ -174,6 +174,7 @@ impl Reader<'_> {
             engine: "http".to_owned(),
             run: self.keys.run().to_owned(),
             labels: vec![Label::Sentence(said)],
+            partial: false,
             ..self.begun()
         };
         let begun = serde_json::to_vec(&begun).map_err(|why| self.place.refused(why.to_string()))?;

@@ -42,7 +42,8 @@ const ROUND: usize = 512;
 /// Between attempts to see at the end whether all is there.
 const FLUSH_NAPS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_millis(500)];
-const GONE: &str = "it took figures and lost them again: it was started anew without its last writes (see its appendonly and save)";
+const GONE: &str = "it took figures and has them no more: somebody deleted them, or it was started anew without its last writes \
+     (see its appendonly and save)";
 
 fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
     let path = place.url().path().trim_matches('/');
@@ -228,12 +229,17 @@ impl RedisStreams {
     fn count_gone(&mut self) -> Result<(), SinkError> {
         let keys = self.keys.clone();
         if self.rows.last() > 0 {
-            self.gone.rows += self.rows.found(last_id(&mut self.link, &keys.intervals())?);
+            let (last, entries) = held(&mut self.link, &keys.intervals())?;
+            self.gone.rows += self.rows.found(last) + self.rows.counted(entries);
         }
         for thread in 0..self.threads.len() {
             if self.threads[thread].last() > 0 {
-                let found = last_id(&mut self.link, &keys.events(thread))?;
-                self.gone.events += self.threads[thread].found(found);
+                let (last, entries) = held(&mut self.link, &keys.events(thread))?;
+                self.gone.events += self.threads[thread].found(last);
+                // Redis itself keeps no more than maxlen.
+                if self.trim.is_none() {
+                    self.gone.events += self.threads[thread].counted(entries);
+                }
             }
         }
         Ok(())
@@ -422,18 +428,22 @@ pub fn exists(link: &mut Link, key: &str) -> Result<bool, SinkError> {
     }
 }
 
-/// The number in a stream's last id; 0 if there is no such stream.
-fn last_id(link: &mut Link, key: &str) -> Result<u64, SinkError> {
+/// The number in a stream's last id, and how many entries it has; 0 if there is no such stream.
+fn held(link: &mut Link, key: &str) -> Result<(u64, u64), SinkError> {
     if !exists(link, key)? {
-        return Ok(0);
+        return Ok((0, 0));
     }
     let info = match link.ask(&["XINFO", "STREAM", key])? {
         Value::Array(info) => info,
         other => return Err(link.strange("XINFO", &other)),
     };
-    let named = info.chunks_exact(2).find(|pair| text(&pair[0]) == "last-generated-id");
-    let id = named.map(|pair| text(&pair[1])).unwrap_or_default();
-    Ok(id.split('-').next().and_then(|number| number.parse().ok()).unwrap_or(0))
+    let named = |name: &str| info.chunks_exact(2).find(|pair| text(&pair[0]) == name).map(|pair| &pair[1]);
+    let id = named("last-generated-id").map(text).unwrap_or_default();
+    let last = id.split('-').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    match named("length") {
+        Some(Value::Int(entries)) => Ok((last, entries.unsigned_abs())),
+        _ => Ok((last, u64::MAX)),
+    }
 }
 
 /// A string of a reply.

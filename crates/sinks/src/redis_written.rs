@@ -15,6 +15,10 @@ pub struct Written {
     doubt: u64,
     /// Ranges (both ends included) below `last` that are not there, ascending.
     holes: Vec<(u64, u64)>,
+    /// There were more of them than are kept.
+    has_forgotten: bool,
+    /// Entries that arrived and that somebody deleted.
+    deleted: u64,
 }
 
 impl Written {
@@ -65,6 +69,15 @@ impl Written {
         to - from + 1 - known
     }
 
+    /// The stream has so many entries: how many that had arrived were deleted and not found so before.
+    pub fn counted(&mut self, entries: u64) -> u64 {
+        let holes: u64 = self.holes.iter().map(|(from, to)| to - from + 1).sum();
+        let there = self.last.saturating_sub(holes + self.deleted);
+        let more = if self.has_forgotten { 0 } else { there.saturating_sub(entries) };
+        self.deleted += more;
+        more
+    }
+
     fn hole(&mut self, from: u64, to: u64) {
         match self.holes.last_mut() {
             Some((_, end)) if *end + 1 == from => *end = to,
@@ -72,6 +85,7 @@ impl Written {
         }
         if self.holes.len() > MOST_HOLES {
             self.holes.remove(0);
+            self.has_forgotten = true;
         }
     }
 }
@@ -95,6 +109,15 @@ mod tests {
         (101..=120).for_each(|n| written.arrived(n));
         assert_eq!(written.found(25), 25);
         assert_eq!(written.found(120), 0);
+    }
+
+    #[test]
+    fn what_was_deleted_counts_once() {
+        let mut written = Written::default();
+        (1..=100).filter(|n| !(41..=50).contains(n)).for_each(|n| written.arrived(n));
+        assert_eq!([90, 90, 80, 80, 0].map(|entries| written.counted(entries)), [0, 0, 10, 0, 80]);
+        (101..=110).for_each(|n| written.arrived(n));
+        assert_eq!([10, 9].map(|entries| written.counted(entries)), [0, 1]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How sinks speak HTTP to their servers: with limits on everything, and errors in words.
 //!
 //! ```text
-//! Web::new(place, url) ─ post(body) ─► 2xx: the answer
+//! Web::new(place, url) ─ post(body) ─► 2xx, and no page for people: the answer
 //!                                   ├► refused, no answer, 429, 5xx: Unreachable, which the hub tries again
 //!                                   └► everything else: Refused, with what to do
 //! ```
@@ -40,6 +40,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether it is HTML: of a login, of a proxy, of another program.
+    fn is_page(&self) -> bool {
+        let begin =
+            String::from_utf8_lossy(&self.body[..self.body.len().min(256)]).trim_start().to_lowercase();
+        begin.starts_with("<!doctype") || begin.starts_with("<html")
+    }
+
     /// The first line of what it says, for people.
     pub fn words(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
@@ -126,7 +133,8 @@ impl Web {
         Ok(Answer { status: response.status().as_u16(), body: body.unwrap_or_default(), version })
     }
 
-    /// `Ok` if the status is 2xx; `advice` says what to do of those that are of this kind of server.
+    /// `Ok` if the status is 2xx, and the answer no page for people; `advice` says what to do of those that are
+    /// of this kind of server.
     pub fn deliver(
         &self,
         body: &[u8],
@@ -139,6 +147,11 @@ impl Web {
         };
         let status = answer.status;
         let problem = match status {
+            200..=299 if answer.is_page() => {
+                format!(
+                    "it responded with {status} and a page for people, so it stores nothing; check the address"
+                )
+            }
             200..=299 => return Ok(answer),
             300..=399 => {
                 format!("it responded with {status}, which points elsewhere; name that place in --to")
@@ -325,6 +338,10 @@ mod tests {
     #[test]
     fn what_may_pass_and_what_will_not() {
         assert!(answered("HTTP/1.1 204 x\r\n\r\n").is_ok());
+        assert!(answered("HTTP/1.1 200 x\r\nContent-Length: 2\r\n\r\n{}").is_ok());
+        let why =
+            answered("HTTP/1.1 200 x\r\nContent-Length: 21\r\n\r\n\n <HTML><body>log in</b").unwrap_err();
+        assert!(why.to_string().contains("a page for people") && !why.may_pass(), "{why}");
         for answer in
             ["HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n"]
         {

@@ -1,4 +1,5 @@
 //! Sinks against real servers.
 
 mod redis;
+mod redis_deleted;
 mod redis_module;

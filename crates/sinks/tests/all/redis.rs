@@ -73,7 +73,7 @@ impl Server {
         self.wait();
     }
 
-    fn url(&self, options: &str) -> String {
+    pub(crate) fn url(&self, options: &str) -> String {
         format!("redis://127.0.0.1:{}/{options}", self.port)
     }
 
@@ -141,7 +141,7 @@ fn open(url: &str) -> Box<dyn Exporter> {
     (place.kind().open)(&place).unwrap()
 }
 
-fn begun(url: &str) -> Box<dyn Exporter> {
+pub(crate) fn begun(url: &str) -> Box<dyn Exporter> {
     let mut exporter = open(url);
     exporter.begin(&about()).unwrap();
     exporter.start(1_795_176_000_000_000_000);
@@ -153,7 +153,7 @@ fn problem(url: &str) -> SinkError {
     open(url).begin(&about()).unwrap_err()
 }
 
-fn event(seq: u64) -> Event {
+pub(crate) fn event(seq: u64) -> Event {
     let at = |nanos| Instant::EPOCH + Picos::from_nanos(seq * 10_000 + nanos);
     Event {
         seq,
@@ -180,7 +180,7 @@ fn insist(mut act: impl FnMut() -> Result<(), SinkError>) {
     }
 }
 
-fn events_key(thread: usize) -> String {
+pub(crate) fn events_key(thread: usize) -> String {
     format!("tare:{RUN}:events:{thread}")
 }
 
