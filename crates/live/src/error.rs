@@ -31,6 +31,6 @@ pub enum LiveError {
     NoView,
     #[error("the live page's thread could not be started: {0}")]
     Thread(std::io::Error),
-    #[error("the terminal could not be set up: {0}; --no-view shows lines instead")]
+    #[error("the terminal could not be set up ({0})")]
     Terminal(std::io::Error),
 }

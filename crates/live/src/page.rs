@@ -168,7 +168,7 @@ async fn draw(shared: Arc<Shared>, mut latest: watch::Receiver<Option<Update>>) 
         let before = cpu_time();
         let Some(update) = latest.borrow_and_update().clone() else { continue };
         let drawing = report::live_main(&update.result, &update.timeline);
-        shared.draw(&drawing, &report::title(&update.result));
+        shared.draw(drawing, &report::title(&update.result));
         tokio::time::sleep(pause_after(cpu_time().saturating_sub(before))).await;
     }
 }
@@ -266,7 +266,7 @@ mod tests {
             assert!(quick.read_line(&mut line).unwrap() > 0);
         }
         for round in 0..60 {
-            page.shared.draw(&format!("{}round-{round}.", "x".repeat(200_000)), "t");
+            page.shared.draw(format!("{}round-{round}.", "x".repeat(200_000)), "t");
             while !line.contains(&format!("round-{round}.")) {
                 line.clear();
                 assert!(quick.read_line(&mut line).unwrap() > 0, "round {round}");

@@ -102,7 +102,7 @@ impl Shared {
     }
 
     /// A new drawing for all.
-    pub fn draw(&self, main: &str, title: &str) {
+    pub fn draw(&self, main: String, title: &str) {
         let running = State::Running { title: title.into(), event: event("update", main) };
         self.state.send_if_modified(|state| match state {
             State::Ended { .. } => false,
@@ -220,18 +220,32 @@ async fn events(With(shared): With<Arc<Shared>>) -> Response {
 }
 
 /// As server-sent events have it: each line of `text` behind the name of its field. A carriage return would end
-/// a line as well.
-fn event(name: &str, text: &str) -> Bytes {
-    let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let mut event = Vec::with_capacity(EVENT.len() + name.len() + text.len() + lines * (DATA.len() + 1) + 2);
-    event.extend_from_slice(EVENT);
-    event.extend_from_slice(name.as_bytes());
-    for line in text.split('\n') {
-        event.extend_from_slice(b"\n");
-        event.extend_from_slice(DATA);
-        event.extend(line.bytes().map(|byte| if byte == b'\r' { b' ' } else { byte }));
+/// a line as well. Made in the text's own memory: there are hundreds of kilobytes of it, each second.
+fn event(name: &str, text: String) -> Bytes {
+    let mut event = text.into_bytes();
+    let length = event.len();
+    let lines = event.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let head = EVENT.len() + name.len();
+    let whole = head + length + lines * (DATA.len() + 1) - (lines - 1) + 2;
+    event.resize(whole, b'\n');
+    // From behind, so that nothing is overwritten before it has moved.
+    let mut to = whole - 2;
+    for from in (0..length).rev() {
+        match event[from] {
+            b'\n' => {
+                to -= DATA.len() + 1;
+                event[to] = b'\n';
+                event[to + 1..to + 1 + DATA.len()].copy_from_slice(DATA);
+            }
+            byte => {
+                to -= 1;
+                event[to] = if byte == b'\r' { b' ' } else { byte };
+            }
+        }
     }
-    event.extend_from_slice(b"\n\n");
+    event[head..to].copy_from_slice(&[b"\n", DATA].concat());
+    event[..EVENT.len()].copy_from_slice(EVENT);
+    event[EVENT.len()..head].copy_from_slice(name.as_bytes());
     event.into()
 }
 
@@ -275,7 +289,7 @@ fn stream(viewer: Viewer) -> impl Stream<Item = Result<Bytes, Infallible>> {
         Some(match now {
             State::Waiting => (Ok(Bytes::from_static(b": about to begin\n\n")), Some((viewer, state))),
             State::Running { event, .. } => (Ok(event), Some((viewer, state))),
-            State::Ended { .. } => (Ok(event("end", "the run has ended")), None),
+            State::Ended { .. } => (Ok(event("end", "the run has ended".to_owned())), None),
         })
     })
 }
@@ -332,7 +346,7 @@ mod tests {
     #[test]
     fn nothing_is_drawn_over_the_report() {
         let shared = Shared::new("127.0.0.1:1".parse().unwrap(), None);
-        shared.draw("<p>a\rb\n</p>", "t");
+        shared.draw("<p>a\rb\n</p>".to_owned(), "t");
         let drawn = |state: &State| match state {
             State::Running { event, .. } => (event.clone(), data(event)),
             other => panic!("{other:?}"),
@@ -341,7 +355,7 @@ mod tests {
         assert_eq!(&bytes[..], b"event: update\ndata: <p>a b\ndata: </p>\n\n");
         assert_eq!(text, "<p>a b\n</p>");
         shared.state.send_replace(State::Ended { report: Bytes::from_static(b"report") });
-        shared.draw("late", "t");
+        shared.draw("late".to_owned(), "t");
         assert!(shared.has_ended());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::run_folder::HLOG;
 use crate::schema::RunResult;
-use crate::timeline::Timeline;
+use crate::timeline::{Bin, Timeline};
 
 /// How a log could be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,8 @@ impl LogState {
             Self { damaged: 1.., .. } => {
                 Some(format!("{}: times of the whole run are those of its other lines", self.is_damaged()))
             }
-            _ if timed.saturating_add(last) < done => {
+            // Frames that left have no latency, and of those that came back some may be lost.
+            _ if result.engine == "http" && timed.saturating_add(last) < done => {
                 Some(format!("{HLOG} is not whole: it has the times of {timed} of {done} responses"))
             }
             _ => None,
@@ -39,11 +40,7 @@ impl LogState {
         if !was_kept && !self.found {
             return None;
         }
-        let lacking = timeline
-            .bins
-            .iter()
-            .filter(|bin| bin.heat.iter().map(|cell| cell.count).fold(0, u64::saturating_add) < bin.row.done);
-        let lacking = lacking.count();
+        let lacking = lacking(result, timeline);
         let what = match self {
             Self { found: false, .. } => {
                 return Some(format!(
@@ -51,15 +48,30 @@ impl LogState {
                 ));
             }
             Self { damaged: 1.., .. } => self.is_damaged(),
-            _ if lacking > 0 => format!("{HLOG} is not whole"),
+            _ if lacking.is_some() => format!("{HLOG} is not whole"),
             _ => return None,
         };
-        let all = timeline.bins.len();
-        Some(format!("{what}: the heat map lacks times in {lacking} of its {all} steps"))
+        Some(format!("{what}: {}", lacking.unwrap_or_else(|| "the heat map lacks nothing".to_owned())))
     }
 
     fn is_damaged(self) -> String {
         let lines = if self.damaged == 1 { "line" } else { "lines" };
         format!("{HLOG} is damaged ({} {lines})", self.damaged)
     }
+}
+
+/// Of the latencies that the result counts, what the picture does not have. Loads of frames have none unless
+/// they receive, and then fewer than frames that left.
+fn lacking(result: &RunResult, timeline: &Timeline) -> Option<String> {
+    let timed = |bin: &Bin| bin.heat.iter().map(|cell| cell.count).fold(0, u64::saturating_add);
+    let (all, there) = (result.latency_ns.count, timeline.bins.iter().map(|bin| timed(bin)));
+    let missing = all.saturating_sub(there.fold(0, u64::saturating_add));
+    if missing == 0 {
+        return None;
+    }
+    let lacking = timeline.bins.iter().filter(|bin| timed(bin) < bin.row.done).count();
+    Some(match all == result.totals.done {
+        true => format!("the heat map lacks times in {lacking} of its {} steps", timeline.bins.len()),
+        false => format!("the heat map lacks {missing} of {all} times"),
+    })
 }

@@ -14,9 +14,16 @@ use measure::CriterionId;
 use std::path::Path;
 use units::{Outcome, OutcomeClass};
 
-/// The run in this folder, which has no `result.json`; `None` if nothing is there to rebuild it from.
+/// The run in this folder, which has no `result.json`; `None` if nothing is there to rebuild it from. It was
+/// killed, unless its `begun.json` says that all of it is there.
 pub fn of_killed(folder: &Path) -> Option<RunResult> {
     let (mut result, kept) = from_rows(folder)?;
+    if !result.partial {
+        result.verdict =
+            unfinished(CriterionId::Finished, "no verdict is kept here: the run's own folder has it");
+        result.store.lost.push(Lost { what: RESULT.to_owned(), why: "it was not written here".to_owned() });
+        return Some(result);
+    }
     result.labels.push(Label::Sentence(match kept.rows {
         0 => "killed before its first interval was over".to_owned(),
         _ => format!("killed: rebuilt from its {}; {}", kept.words(), kept.last()),
@@ -160,9 +167,8 @@ fn from_rows(folder: &Path) -> Option<(RunResult, Kept)> {
     if begun.is_none() && rows.is_none() {
         return None;
     }
-    let mut result = begun.unwrap_or_default();
+    let mut result = begun.unwrap_or_else(|| RunResult { partial: true, ..RunResult::default() });
     result.schema = SCHEMA.to_owned();
-    result.partial = true;
     if result.run.is_empty() {
         result.run = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     }

@@ -114,6 +114,37 @@ fn an_interval_that_is_damaged_in_the_middle_is_neither_counted_nor_timed() {
     assert_eq!(result.rate.duration_s, 3.0);
 }
 
+/// Frames that leave have no latency, and of those that come back some may be lost.
+#[test]
+fn a_log_of_a_load_of_frames_lacks_no_latency_that_nobody_measured() {
+    let base = tempfile::tempdir().unwrap();
+    // Row n has n + 1 departures. Of the six, this many have a latency.
+    for (latencies, lacks) in [(0, None), (6, None), (4, None), (8, Some("the heat map lacks 2 of 8 times"))]
+    {
+        let out = base.path().join(latencies.to_string());
+        let mut sink = left(&out, 3);
+        let mut result = RunResult { engine: "send".to_owned(), ..result() };
+        (result.latency_ns.count, result.totals.done) = (latencies, 60);
+        sink.end_rows(&mut result);
+        sink.save(&mut result);
+        end(sink);
+        let trouble = load_run(&out).unwrap().timeline_and_trouble(400).1;
+        assert_eq!(
+            trouble.as_deref(),
+            lacks.map(|text| format!("latency.hlog is not whole: {text}")).as_deref()
+        );
+    }
+    // One that was killed.
+    let out = base.path().join("killed");
+    let mut sink = RunFolder::create(Some(&out), "send", now()).unwrap();
+    sink.begin(&RunResult { engine: "send".to_owned(), ..begun() });
+    (0..3).for_each(|n| sink.row(&row(n)));
+    end(sink);
+    fs::write(out.join("latency.hlog"), "").unwrap();
+    let notes = load_run(&out).unwrap().result.notes;
+    assert!(notes.iter().all(|note| !note.contains("hlog")), "{notes:?}");
+}
+
 #[test]
 fn a_log_of_times_that_lacks_something_is_told() {
     let base = tempfile::tempdir().unwrap();
@@ -121,6 +152,7 @@ fn a_log_of_times_that_lacks_something_is_told() {
     end(left(&killed, 3));
     let mut sink = left(&finished, 3);
     let mut result = result();
+    (result.latency_ns.count, result.totals.done) = (6, 6);
     sink.end_rows(&mut result);
     sink.save(&mut result);
     end(sink);
