@@ -55,6 +55,9 @@ struct Made {
     boot: Option<String>,
     /// Network namespace, for settings that belong to one.
     namespace: Option<String>,
+    /// What tells it from a later one with the same name, where the kernel says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cookie: Option<u64>,
 }
 
 impl Made {
@@ -96,6 +99,8 @@ pub struct Mender {
     files: Files,
     path: PathBuf,
     record: Record,
+    /// Of the network namespace that we are in.
+    cookie: Option<u64>,
 }
 
 impl Mender {
@@ -110,7 +115,13 @@ impl Mender {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Record::default(),
             Err(source) => return Err(DoctorError::Io { path, source }),
         };
-        Ok(Self { files, path, record })
+        Ok(Self { files, path, record, cookie: os::namespace::cookie() })
+    }
+
+    /// In a network namespace of this cookie.
+    #[cfg(test)]
+    pub fn within(self, cookie: u64) -> Self {
+        Self { cookie: Some(cookie), ..self }
     }
 
     /// Settings that can be taken back.
@@ -132,11 +143,14 @@ impl Mender {
         let change = &step.change;
         check(&change.path)?;
         let boot = self.files.line("proc/sys/kernel/random/boot_id");
-        let namespace = if is_of_namespace(&change.path) { self.namespace() } else { None };
-        let old =
-            self.record.changes.iter().position(|made| {
-                (&made.path, &made.boot, &made.namespace) == (&change.path, &boot, &namespace)
-            });
+        let (namespace, cookie) = match is_of_namespace(&change.path) {
+            true => (self.namespace(), self.cookie),
+            false => (None, None),
+        };
+        let old = self.record.changes.iter().position(|made| {
+            (&made.path, &made.boot) == (&change.path, &boot)
+                && (&made.namespace, made.cookie) == (&namespace, cookie)
+        });
         // What was before the first change is what undoing goes back to.
         let before =
             old.map_or_else(|| change.before.clone(), |index| self.record.changes[index].before.clone());
@@ -148,6 +162,7 @@ impl Mender {
             became: change.after.clone(),
             boot,
             namespace,
+            cookie,
         };
         let kept = old.map(|index| self.record.changes.remove(index));
         self.record.changes.push(made);
@@ -190,7 +205,8 @@ impl Mender {
         if made.boot.as_deref() != boot {
             return Undone::Rebooted;
         }
-        if made.namespace.is_some() && made.namespace != self.namespace() {
+        let is_another = made.cookie.is_some() && made.cookie != self.cookie;
+        if made.namespace.is_some() && (is_another || made.namespace != self.namespace()) {
             return Undone::Elsewhere { namespace: made.namespace.clone().unwrap_or_default() };
         }
         if let Err(error) = check(&made.path) {

@@ -57,6 +57,8 @@ use crate::worker::{self, Parts};
 
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
+/// Time to start the threads, and 1 ms more for each: starting beside others on the same CPU took up to 10 ms.
+const LEAD: Picos = Picos::from_millis(20);
 
 /// Why a run could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
@@ -262,7 +264,7 @@ impl Engine {
         self.peers.known().addresses.iter().map(SocketAddr::ip).collect()
     }
 
-    /// Starts the threads. `origin` is made when they are ready, with the recorders, one for each thread.
+    /// Starts the threads. `recorders` is given the origin of due times, shortly ahead, and makes one for each.
     pub fn start<R: Record + Send + 'static>(
         self,
         control: Arc<Control>,
@@ -276,7 +278,7 @@ impl Engine {
             return self.start_module(fit, control, recorders);
         }
         let mut sessions = self.open_port()?;
-        let origin = self.clock.now() + Picos::from_millis(2);
+        let origin = self.clock.now() + LEAD + Picos::from_millis(self.threads.into());
         let recorders = recorders(origin);
         let mut threads = Vec::new();
         let place =
@@ -291,8 +293,7 @@ impl Engine {
                 && let Some(sessions) = sessions.take()
             {
                 let parts = self.fast_parts(parts, sessions, waker)?;
-                let thread = spawn_fast(&place, parts, recorder);
-                threads.push(thread.map_err(EngineError::Thread)?);
+                threads.push(spawn_fast(&place, parts, recorder).map_err(EngineError::Thread)?);
                 continue;
             }
             let handle = match (sessions.take(), self.io.uring) {
@@ -320,8 +321,8 @@ impl Engine {
     ) -> Result<FastParts, EngineError> {
         let Parts { plan, clock, control, pacer, composer, limit, mut targets, gather, .. } = parts;
         let mut chooser = composer.chooser;
-        let fixture = path::fixture(&plan, &mut chooser, &mut targets.endpoints);
-        let fixture = fixture.map_err(EngineError::Path)?;
+        let fixture =
+            path::fixture(&plan, &mut chooser, &mut targets.endpoints).map_err(EngineError::Path)?;
         Ok(FastParts { plan, clock, control, pacer, chooser, fixture, limit, gather, sessions, waker })
     }
 
@@ -352,12 +353,11 @@ impl Engine {
         }
         let ramp = plan.connection.ramp;
         let open_gap = ramp.map_or(Picos::ZERO, |rate| rate.due(u64::from(self.threads)));
-        let times = Times { end, grace: plan.stop.grace };
         Ok(Parts {
             plan: plan.clone(),
             clock: self.clock,
             control: common.control.clone(),
-            pacer: Pacer::new(feed, times, self.spin, plan),
+            pacer: Pacer::new(feed, Times { end, grace: plan.stop.grace }, self.spin, plan),
             composer: Composer::new(Chooser::new(&self.requests, plan, epoch_ms)),
             upload: Upload::new(self.body_file.clone()),
             checker: Checker::new(common.same.clone()),

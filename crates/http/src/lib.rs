@@ -37,6 +37,7 @@ mod tls;
 mod tls;
 mod tls_error;
 mod tunnel;
+mod via;
 mod worker;
 
 pub use engine::{Engine, EngineError, Facts, Running, check_inputs, control};
@@ -45,3 +46,4 @@ pub use notes::Notes;
 pub use session::{Account, DEVIATIONS, Figures, Place, Silent};
 pub use source::SourceError;
 pub use tls::TlsError;
+pub use via::{port_of_via, via_from_anywhere};

@@ -74,7 +74,9 @@ mod tests {
 
     #[test]
     fn a_group_ends_where_its_guard_is_left_alone_and_not_where_it_is_dropped() {
-        let start = || Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        // These tests may have been started where SIGINT is ignored.
+        let words = ["--default-signal=INT", "sleep", "60"];
+        let start = || Command::new("env").args(words).process_group(0).spawn().unwrap();
         let (mut ended, mut kept) = (start(), start());
         drop(Guard::of(&kept, None).unwrap());
         Guard::of(&ended, None).unwrap().trigger();

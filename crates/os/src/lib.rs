@@ -6,6 +6,7 @@
 //!   scheduling  which thread goes first
 //!   limits      open files
 //!   memory      what stays in memory, and what goes back
+//!   namespace   which network namespace this is
 //!   peers       whom it connects to, and which of them are on this host
 //!   child       processes that do not outlive us
 //!   input       files that are named as input: no pipes that wait for a writer
@@ -26,6 +27,7 @@ pub mod cpus;
 pub mod input;
 pub mod limits;
 pub mod memory;
+pub mod namespace;
 pub mod output;
 pub mod peers;
 pub mod scheduling;

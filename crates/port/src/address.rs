@@ -15,6 +15,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+/// The option that names a file of a secret.
+const PASSWORD: &str = "redis_password";
+
 /// A port's address, with kinds and names of options that exist. Values are checked by [`Address::check`] and
 /// when it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +103,12 @@ impl Address {
         self.options.iter().find(|(name, _)| name == "file").map(|(_, value)| value.as_str())
     }
 
+    /// The file with the password for the Redis of an FPGA module, if it is given one.
+    pub fn password_file(&self) -> Option<PathBuf> {
+        let option = self.innermost().options.iter().find(|(name, _)| name == PASSWORD);
+        option.map(|(_, file)| PathBuf::from(file))
+    }
+
     /// The same from any folder: its files have absolute paths.
     #[must_use]
     pub fn from_anywhere(mut self) -> Self {
@@ -112,7 +121,7 @@ impl Address {
                 *value = absolute(value).unwrap_or_else(|| std::mem::take(value));
             }
         }
-        for (_, value) in self.options.iter_mut().filter(|(name, _)| name == "redis_password") {
+        for (_, value) in self.options.iter_mut().filter(|(name, _)| name == PASSWORD) {
             *value = absolute(value).unwrap_or_else(|| std::mem::take(value));
         }
         self.rest = match self.rest {

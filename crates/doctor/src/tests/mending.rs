@@ -86,6 +86,21 @@ fn after_a_reboot_there_is_nothing_to_undo() {
     assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "1024 65535");
 }
 
+/// The kernel gives an inode's number again as soon as its namespace is gone.
+#[test]
+fn a_namespace_that_got_the_name_of_one_that_is_gone_keeps_its_settings() {
+    let (root, subject, state) = mendable();
+    let link = root.path().join("proc/self/ns/net");
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("net:[1]", &link).unwrap();
+    let open = |cookie| Mender::open(subject.files.clone(), state.path()).unwrap().within(cookie);
+    open(7).apply(&steps(&subject.findings(), None, &["net.ports".into()])[0]).unwrap();
+    let mut later = open(8);
+    assert_eq!(later.undo().unwrap()[0].1, Undone::Elsewhere { namespace: "net:[1]".into() });
+    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "1024 65535");
+    assert_eq!(open(7).undo().unwrap()[0].1, Undone::Restored);
+}
+
 #[test]
 fn another_namespaces_settings_are_undone_there_only() {
     let (root, subject, state) = mendable();

@@ -301,8 +301,17 @@ impl Driver for Epoll {
             Wait::Forever => None,
             Wait::AtMost(time) => Some(timespec(time)),
         };
-        match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let mut look = |timeout: Option<&Timespec>| {
+            epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut self.events), timeout)
+        };
+        match look(timeout.as_ref()) {
+            Ok(_) => {}
+            // Whom a signal woke has not looked, and what came meanwhile would seem to come later. That is how
+            // a process wakes that was stopped.
+            Err(Errno::INTR) => match look(Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            },
             Err(errno) => return Err(errno),
         }
         // What did not fit into a full batch may have been ready as long as what did.

@@ -203,7 +203,10 @@ impl Uring {
             }
         };
         match entered.map_err(|error| errno(&error)) {
-            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY) => {}
+            Ok(_) | Err(Errno::TIME | Errno::BUSY) => {}
+            // Whom a signal woke has not looked, and what came meanwhile would seem to come later.
+            Err(Errno::INTR) if !matches!(wait, Wait::Poll) => return self.enter(Wait::Poll),
+            Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
         if self.ring.submission().is_empty() {

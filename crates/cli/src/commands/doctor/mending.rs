@@ -84,7 +84,7 @@ pub fn undo(yes: bool) -> Result<Status, Failure> {
             Undone::Elsewhere { namespace } => {
                 failed = true;
                 complain(&format!(
-                    "tare: /{} was set in the network namespace {namespace}; undo it there",
+                    "tare: /{} was set in the network namespace {namespace}; undo it there, unless it is gone",
                     change.path
                 ));
             }
