@@ -188,6 +188,7 @@ criteria! {
 
     Arrivals = "arrivals": Frames, Count AtLeast, Degraded, AtTheEnd, TheRun;
     GapsMeasured = "gaps.measured": Frames, Count AtLeast, Invalid, AtTheEnd, TheRun;
+    GapsImpossible = "gaps.impossible": Frames, Count AtMost, Degraded, AtTheEnd, TheRun;
     LateShare = "late.share": Frames, Share AtMost, Degraded, Throughout, TheRun;
     ScriptLate = "script.late": Frames, Share AtMost, Degraded, Throughout, TheRun;
     ScriptFailed = "script.failed": Frames, Count AtMost, Invalid, Throughout, TheRun;
@@ -197,6 +198,7 @@ criteria! {
     ReceiverDrops = "receiver.drops": Frames, Count AtMost, Invalid, Throughout, TheRun;
     ReceiverOutstanding = "receiver.outstanding": Frames, Count AtMost, Degraded, Throughout, TheRun;
     ReceiverMixed = "receiver.mixed": Frames, Count AtMost, Degraded, Throughout, TheRun;
+    ReceiverMerged = "receiver.merged": Frames, Count AtMost, Invalid, Throughout, TheRun;
     TransmitDrops = "transmit.drops": Frames, Count AtMost, Invalid, Throughout, TheRun;
     LinksDown = "links.down": Frames, Count AtMost, Invalid, Throughout, TheRun;
     PortsFailed = "ports.failed": Frames, Count AtMost, Invalid, Throughout, TheRun;

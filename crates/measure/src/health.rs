@@ -251,7 +251,8 @@ impl HealthSummary {
         self.samples += 1;
         self.is_blind |= sample.is_blind;
         self.hides_target |= sample.hides_target;
-        self.guesses_target |= sample.guesses_target;
+        // Once it was found, it is known which it is.
+        self.guesses_target = sample.guesses_target && (self.samples == 1 || self.guesses_target);
         self.is_unwatched |= sample.is_unwatched;
         self.loses_children |= sample.loses_children;
         self.span_ns += sample.span_ns;

@@ -205,6 +205,12 @@ impl IntervalData {
         self.missed(why, count);
     }
 
+    /// The same of a run that ended in its warm-up.
+    pub fn warmup_missed(&mut self, count: u64) {
+        self.warmup.missed += count;
+        self.bulk_missed += count;
+    }
+
     /// `count` departures were given up together.
     pub fn missed(&mut self, why: Miss, count: u64) {
         self.outcomes.add(Outcome::Missed(why), count);

@@ -188,10 +188,11 @@ fn own_lateness(machine: &Machine, open: bool) -> Series {
     if open && machine.saturated() { Series::Lateness } else { Series::OwnLateness }
 }
 
-/// Departures that the generator itself kept from leaving.
+/// Departures that the generator itself kept from leaving, or for which its file had no request.
 fn kept_back(totals: &RunTotals, machine: &Machine) -> u64 {
     let no_connection = totals.outcomes.of(Outcome::Missed(Miss::NoConnection));
-    totals.outcomes.missed_by_generator() + if machine.saturated() { no_connection } else { 0 }
+    let waited = if machine.saturated() { no_connection } else { 0 };
+    totals.outcomes.missed_by_generator() + waited + unreadable(totals)
 }
 
 /// The share of departures that the generator did not itself keep from leaving.
@@ -204,6 +205,7 @@ fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
             totals.offered(),
             match () {
                 () if 2 * missing(totals) > kept => "see missed.generator".to_owned(),
+                () if 2 * unreadable(totals) > kept => "see source.lost".to_owned(),
                 () if waits_for_ramp(totals, Series::OwnLateness) => RAMP.to_owned(),
                 () => machine.more_room(),
             }
@@ -219,7 +221,9 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
         let counted = format!("{done} of {offered} departures got a complete response in time");
         let (failed, own) = (totals.tally.failed, kept_back(totals, machine));
         let rest = offered.saturating_sub(done);
-        if 2 * own > rest {
+        if 2 * unreadable(totals) > rest {
+            format!("the URL file has lines that are no requests: {counted}; see source.lost")
+        } else if 2 * own > rest {
             format!("the generator did not keep up: {counted}; see departures.made")
         } else if waits_for_ramp(totals, Series::Lateness) {
             format!("requests waited for connections: {counted}; {RAMP}")
@@ -235,7 +239,6 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
     })
 }
 
-/// Departures that found no port, descriptor or memory.
 /// What a departure may lack of this machine.
 const LACKED: [Miss; 3] = [Miss::NoPort, Miss::NoDescriptor, Miss::NoMemory];
 
@@ -382,10 +385,19 @@ fn starved(totals: &RunTotals) -> Criterion {
     })
 }
 
+/// Departures whose lines are no requests.
+fn unreadable(totals: &RunTotals) -> u64 {
+    totals.outcomes.of(Outcome::Missed(Miss::BadLine))
+}
+
 fn source_lost(totals: &RunTotals) -> Criterion {
-    let count = totals.outcomes.of(Outcome::Missed(Miss::SourceLost));
-    Criterion::new(CriterionId::SourceLost, count as f64, 0.0).advise(|| {
-        "the URL file shrank during the run: do not change it while it is in use, or use a copy".into()
+    let (shrank, bad) = (totals.outcomes.of(Outcome::Missed(Miss::SourceLost)), unreadable(totals));
+    Criterion::new(CriterionId::SourceLost, (shrank + bad) as f64, 0.0).advise(|| match shrank {
+        0 => format!(
+            "{bad} departures had lines of the URL file that are no requests, so they never left: correct the \
+             lines (the notes name some), and do not change the file while it is in use"
+        ),
+        _ => "the URL file shrank during the run: do not change it while it is in use, or use a copy".into(),
     })
 }
 
@@ -440,7 +452,7 @@ fn sinks_lost(sinks: &SinkLoss) -> Criterion {
     Criterion::new(CriterionId::SinksLost, sinks.lost as f64, 0.0).advise(|| {
         format!(
             "{} did not get all rows and events ({}); a run folder, if one is kept, has every row that could \
-             be stored: repair the sink, or leave out its --to (--samples, redis=)",
+             be stored: repair the sink, or leave out its option (--to, --samples or redis=)",
             sinks.place, sinks.trouble
         )
     })

@@ -26,8 +26,8 @@ pub type Losses = Box<dyn Fn() -> Option<u64> + Send>;
 #[derive(Default)]
 pub(crate) struct Links {
     here: BTreeMap<PathBuf, Link>,
-    /// An interface that the run uses for certain, which may be in another network namespace, and its losses.
-    used: Option<(Losses, u64)>,
+    /// Interfaces that the run uses for certain, which may be in other network namespaces, and their losses.
+    used: Vec<(Losses, u64)>,
 }
 
 impl Links {
@@ -41,22 +41,23 @@ impl Links {
                 Some((path, link))
             })
             .collect();
-        Self { here, used: None }
+        Self { here, used: Vec::new() }
     }
 
     /// One more interface, which the run uses; `name` is that of it if it is among those of `new`.
     pub fn add(&mut self, name: Option<&str>, losses: Losses) {
         self.here.retain(|path, _| path.file_name().and_then(|own| own.to_str()) != name || name.is_none());
         let before = losses().unwrap_or(0);
-        self.used = Some((losses, before));
+        self.used.push((losses, before));
     }
 
     /// Times since the last call that an interface lost its link over which something was sent since the first.
     pub fn lost(&mut self) -> u64 {
-        let used = self.used.as_mut().map_or(0, |(losses, before)| {
+        let lost = |(losses, before): &mut (Losses, u64)| {
             let now = losses().unwrap_or(*before);
             now.saturating_sub(std::mem::replace(before, now))
-        });
+        };
+        let used: u64 = self.used.iter_mut().map(lost).sum();
         let here: u64 = self
             .here
             .iter_mut()
@@ -77,6 +78,13 @@ impl Probe {
     #[must_use]
     pub fn with_link(mut self, name: Option<&str>, losses: Losses) -> Self {
         self.links.add(name, losses);
+        self
+    }
+
+    /// Watches no links but those that are named from now on.
+    #[must_use]
+    pub fn of_no_links(mut self) -> Self {
+        self.links = Links::default();
         self
     }
 }

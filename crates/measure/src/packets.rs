@@ -247,6 +247,9 @@ pub struct ReceivedReport {
     /// two runs were received as one, and what is lost or came twice is not known. A lower bound.
     #[serde(skip_serializing_if = "is_zero")]
     pub mixed: u64,
+    /// Held several frames that the sending kernel had not cut up: how many were lost is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub merged: u64,
     /// received − sent, in ns; both stamped by this machine's clock. Neither the sender's lateness nor the
     /// receiver's is part of it.
     pub one_way_ns: Spread,

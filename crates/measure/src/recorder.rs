@@ -252,6 +252,10 @@ impl Record for Recorder {
     }
 
     fn given_up(&mut self, why: Miss, count: u64, had: Picos) {
+        // What was due while the run lasted was due in its warm-up.
+        if self.now < self.settings.measured_from {
+            return self.active().warmup_missed(count);
+        }
         self.active().given_up(why, count, had);
     }
 

@@ -23,7 +23,7 @@ mod tests;
 pub use program::{Program, compile};
 
 use crate::flows::Flows;
-use crate::job::{Facts, Job, MakeRecorders, Running};
+use crate::job::{Facts, Job, MakeRecorders, Running, is_late};
 use crate::own_clock::OwnClock;
 use crate::signed::{self, Signed};
 use crate::{JobControl, PacketError};
@@ -35,12 +35,12 @@ use findings::Ended;
 use measure::gap_meter::{GapMeter, Requested};
 use port::pcap::bytes::Described;
 use port::pcap::{Format, Rotation, Style, Writer, numbered};
-use port::{Address, Direction, Port, PortError, PortKind, Stamp, Wish};
+use port::{Address, Counters, Direction, Port, PortError, PortKind, Stamp, StampedBy, Wish};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tally::{Here, Tally};
 use thread::{Budget, Ending, Left, Receiving};
-use units::Picos;
+use units::{Instant, Picos};
 
 /// What is captured, and what becomes of it.
 #[derive(Clone, Debug)]
@@ -96,6 +96,9 @@ pub struct Capture {
     choices: Vec<(String, String, String)>,
     /// The time of a port that keeps its own.
     own: Option<OwnClock>,
+    /// When the ports were there, also as the kernel's stamps have it: frames that have come since are counted,
+    /// so rates are of the time since.
+    opened: (Instant, Stamp),
 }
 
 /// One open queue, and where its frames are filtered.
@@ -103,6 +106,30 @@ struct Queue {
     port: Box<dyn Port>,
     /// Filtered here: all frames, or those that came before the port filtered.
     here: Option<Here>,
+    /// What the port had counted when the capture began.
+    before: Counters,
+}
+
+/// From this moment on, also as the kernel's stamps have it, frames are in the capture.
+fn opened_now(queues: &mut [Queue], clock: &HostClock) -> (Instant, Stamp) {
+    for queue in queues {
+        queue.before = queue.port.counters().cloned().unwrap_or_default();
+    }
+    (clock.now(), Stamp(clock::unix_ns()))
+}
+
+/// Frames of one call that are let go of.
+const FORGOTTEN: usize = 512;
+
+/// Lets go of what waits in a port.
+fn forget(port: &mut dyn Port) {
+    let mut taken = 0;
+    while taken < thread::LAST {
+        match port.receive(FORGOTTEN, &mut |_| ()) {
+            Ok(got @ 1..) => taken += got as u64,
+            _ => break,
+        }
+    }
 }
 
 impl Capture {
@@ -157,14 +184,16 @@ impl Capture {
         let own = ports.first_mut().map(|port| port.own_time()).transpose()?.flatten();
         let own = own.map(|own| OwnClock::new(&own, clock.now()));
         let mut choices = Vec::new();
-        let queues = ports
+        let mut queues = ports
             .into_iter()
             .map(|port| filtered(port, settings.filter.as_ref(), &mut choices))
             .collect::<Result<Vec<_>, _>>()?;
         choices.dedup();
+        // Frames that come while filters are set pass some of them, and others not.
+        let opened = opened_now(&mut queues, &clock);
         let interface = queues.first().and_then(|queue| queue.port.about().interface.clone());
         let files = settings.file.as_ref().map(|keeping| files(keeping, &settings, interface)).transpose()?;
-        Ok(Self { settings, clock, queues, files, choices, own })
+        Ok(Self { settings, clock, queues, files, choices, own, opened })
     }
 }
 
@@ -194,7 +223,7 @@ fn filtered(
     filter: Option<&Program>,
     choices: &mut Vec<(String, String, String)>,
 ) -> Result<Queue, PacketError> {
-    let Some(program) = filter else { return Ok(Queue { port, here: None }) };
+    let Some(program) = filter else { return Ok(Queue { port, here: None, before: Counters::default() }) };
     let mut choose = |chosen: &str, why: String| choices.push(("filter".to_owned(), chosen.to_owned(), why));
     if program.asks_for_tags() {
         choose(
@@ -203,7 +232,8 @@ fn filtered(
              filters"
                 .to_owned(),
         );
-        return Ok(Queue { port, here: Some(Here { program: program.clone(), until: Stamp::NONE }) });
+        let here = Some(Here { program: program.clone(), until: Stamp::NONE });
+        return Ok(Queue { port, here, before: Counters::default() });
     }
     let until = match port.filter(&program.instructions) {
         Ok(()) => {
@@ -219,7 +249,8 @@ fn filtered(
         }
         Err(error) => return Err(error.into()),
     };
-    Ok(Queue { port, here: Some(Here { program: program.clone(), until }) })
+    let here = Some(Here { program: program.clone(), until });
+    Ok(Queue { port, here, before: Counters::default() })
 }
 
 fn files(keeping: &Keeping, settings: &Settings, interface: Option<String>) -> Result<Files, PacketError> {
@@ -255,7 +286,7 @@ impl Job for Capture {
         control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
-        let Self { settings, clock, queues, files, own, .. } = *self;
+        let Self { settings, clock, mut queues, files, own, mut opened, .. } = *self;
         let count = queues.len();
         let signed =
             settings.signatures.then(|| Arc::new(Mutex::new(Signed::new(signed::Settings::default()))));
@@ -269,17 +300,30 @@ impl Job for Capture {
             }
             None => None,
         };
-        let origin = clock.now();
+        if !Self::is_file(&settings.address) && is_late(opened.0, clock.now(), settings.length) {
+            queues.iter_mut().for_each(|queue| forget(&mut *queue.port));
+            opened = opened_now(&mut queues, &clock);
+        }
+        // What has been recorded goes by the times that it has.
+        let (of_file, of_clock) = match Self::is_file(&settings.address) {
+            true => (settings.length, None),
+            false => (None, settings.length),
+        };
         let ending = Ending {
             budget: settings.frames.map(|frames| Arc::new(Budget::new(frames))),
-            at: settings.length.map(|length| origin + length),
+            at: of_clock.map(|length| opened.0 + length),
         };
         let left = Arc::new(Mutex::new(Vec::new()));
         let mut threads = Vec::with_capacity(count);
-        let recorders = recorders(own.map_or(origin, |own| own.begin()));
+        let recorders = recorders(own.map_or(opened.0, |own| own.begin()));
         for (index, (queue, recorder)) in queues.into_iter().zip(recorders).enumerate() {
             let mut tally = Tally::new(index, signed.clone());
-            tally.filter = queue.here;
+            (tally.filter, tally.length) = (queue.here, of_file);
+            // Ports let frames in a few milliseconds before they are ready.
+            let is_stamped = queue.port.about().can.stamps == Some(StampedBy::Driver);
+            if is_stamped {
+                tally.begun = opened.1;
+            }
             tally.flows = settings.flows.then(Flows::default);
             tally.gaps = settings.gaps.clone().map(GapMeter::new);
             if disk.is_some() {
@@ -289,9 +333,10 @@ impl Job for Capture {
                 let number = (count > 1).then_some(index as u32);
                 tally.file = Some(Filler::new(format, snap, number, chunks / count, to_disk.clone()));
             }
-            let rest = Left { port: queue.port, tally, failure: None, was_down: false };
+            let rest = Left { port: queue.port, before: queue.before, tally, failure: None, was_down: false };
             let mut receiving = Receiving::new(rest, recorder, clock, control.clone(), ending.clone());
             receiving.own = own;
+            receiving.stamped = is_stamped.then_some(opened);
             let left = left.clone();
             let thread = std::thread::Builder::new().name(format!("capture {index}")).spawn(move || {
                 let mut done = receiving.run();

@@ -11,6 +11,17 @@ use measure::packets::{PacketReport, PortTime};
 use std::sync::Arc;
 use units::{Instant, Picos, Rate, Record};
 
+/// Whether so much time has gone since the ports were open (a sink was waited for) that a run begins anew: what
+/// came meanwhile is no part of it. Otherwise it has begun then.
+pub fn is_late(opened: Instant, now: Instant, length: Option<Picos>) -> bool {
+    const SETTING_UP: Picos = Picos::from_millis(500);
+    let most = length.map_or(SETTING_UP, |length| Picos::from_picos(length.as_picos() / 2).min(SETTING_UP));
+    now.since(opened) > most
+}
+
+/// A thread that does nothing for so long does not run.
+pub const PAUSE: Picos = Picos::from_millis(5);
+
 /// A recorder for each thread.
 pub type Recorders = Vec<Box<dyn Record + Send>>;
 
@@ -108,5 +119,20 @@ impl Running {
             findings.labels.push(format!("{panicked} engine thread(s) failed because of a bug in Tare"));
         }
         findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_begun_when_its_ports_were_open_unless_that_was_long_ago() {
+        let late = |gone, length: Option<u64>| {
+            let opened = Instant::EPOCH + Picos::from_secs(5);
+            is_late(opened, opened + Picos::from_millis(gone), length.map(Picos::from_millis))
+        };
+        assert!(!late(45, None) && !late(45, Some(100)) && !late(500, Some(60_000)));
+        assert!(late(501, None) && late(51, Some(100)) && late(501, Some(60_000)));
     }
 }

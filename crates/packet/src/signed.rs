@@ -11,7 +11,8 @@
 //! that is counted apart.
 //!
 //! Several threads may each read marks and note them in one `Signed` behind a lock, taken once a batch; order
-//! is judged within each queue, since nobody knows it across them.
+//! is judged within each queue, and among the frames of each thread that sent them where that is known, since
+//! nobody knows it across them.
 
 mod incidents;
 mod mark;
@@ -54,6 +55,33 @@ pub struct Settings {
     /// The number of the first frame in signatures, see [`drawn_base`]; numbers here are without it. `None`
     /// where nobody knows it.
     pub base: Option<u64>,
+    pub senders: Senders,
+}
+
+/// How the threads that send share the numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Senders {
+    /// There is one thread, or nobody knows.
+    #[default]
+    One,
+    /// So many threads have a number each in turn.
+    InTurns(u64),
+    /// A thread takes so many numbers at once.
+    InBlocks(u64),
+}
+
+/// Blocks that are told apart: far more than are sent at a time.
+const BLOCKS: u64 = 64;
+
+impl Senders {
+    /// Frames of which order is judged together: those of one thread.
+    fn order(self, number: u64, queue: usize) -> usize {
+        match self {
+            Self::One => queue,
+            Self::InTurns(threads) => (number % threads) as usize,
+            Self::InBlocks(numbers) => (number / numbers % BLOCKS) as usize,
+        }
+    }
 }
 
 /// A run whose receiver is in the same process counts its signatures from a random number on: whatever else
@@ -116,6 +144,7 @@ struct Counts {
     duplicated: u64,
     reordered: u64,
     corrupted: u64,
+    merged: u64,
     too_old: u64,
 }
 
@@ -170,7 +199,7 @@ impl Signed {
     fn own(&mut self, frame: &Frame<'_>, base: u64) -> Mark {
         let before = self.reader;
         let mut mark = self.reader.read(frame);
-        if let Mark::Signed(signature) | Mark::Broken(signature, _) = &mut mark {
+        if let Mark::Signed(signature) | Mark::Merged(signature) | Mark::Broken(signature, _) = &mut mark {
             signature.seq = from_base(signature.seq, base);
             if signature.seq >= self.most || self.is_too_far(signature) {
                 self.reader = before;
@@ -199,6 +228,10 @@ impl Signed {
     pub fn note(&mut self, mark: &Mark, stamp: Stamp, queue: usize) {
         match mark {
             Mark::Signed(signature) => self.signed(signature, stamp, queue, None),
+            Mark::Merged(signature) => {
+                self.counts.merged += 1;
+                self.signed(signature, stamp, queue, None);
+            }
             Mark::Broken(signature, damage) => self.signed(signature, stamp, queue, Some(*damage)),
             Mark::Damaged => {
                 self.counts.corrupted += 1;
@@ -216,13 +249,15 @@ impl Signed {
         let took = (stamp.0 > 0).then(|| stamp.0.wrapping_sub(signature.sent_unix_ns) as i64);
         let place = match self.unwrapped(signature.seq) {
             Some(number) => {
+                let queue = self.settings.senders.order(number, queue);
                 let place = self.place(number, queue);
                 self.sent_times.note(place, number, signature);
                 if let Some(damage) = damage {
                     self.damaged(Some(stream), number, damage.words());
                 }
                 self.judge(place, number, stream, queue, took);
-                if let Some(took) = took {
+                // The way of a frame is that of its first copy (RFC 7679, section 3.4).
+                if let Some(took) = took.filter(|_| place != Place::Again) {
                     self.times.add(took, number, stream);
                 }
                 place
@@ -368,6 +403,11 @@ impl Signed {
         window.finish(until, &mut lost);
     }
 
+    /// Frames that came again.
+    pub const fn copies(&self) -> u64 {
+        self.counts.duplicated
+    }
+
     /// Frames with a readable signature that came for the first time.
     pub const fn once(&self) -> u64 {
         self.counts.signed.saturating_sub(self.counts.duplicated + self.counts.too_old)
@@ -398,6 +438,7 @@ impl Signed {
             duplicated: counts.duplicated,
             reordered: counts.reordered,
             corrupted: counts.corrupted,
+            merged: counts.merged,
             too_old: counts.too_old,
             mixed: self.sent_times.mixed() + self.mixed + u64::from(self.old_in_a_row),
             one_way_ns: self.times.spread(),

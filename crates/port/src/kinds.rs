@@ -125,14 +125,14 @@ kinds! {
         "seed" "simulation: seed of the initial contents of memories",
         "delay" "simulation with sessions (tare http): how long its own responder waits",
         "answer" "the same: bytes of a response, headers and body",
-        "redis" "the same: a Redis's address and prefix, 198.18.1.1/24, at the end of a second wire, a new \
-                 network device; the module itself writes its results there",
+        "redis" "the same: the module itself writes its results to the Redis at this address and prefix, such as \
+                 198.18.1.1/24, which a new network device of this host gets",
         "redis_tap" "name of that device (redis0)",
-        "redis_port" "the Redis's port (6379)",
-        "redis_ip" "the module's address there (the next one)",
-        "redis_password" "a file whose first line is the password for the Redis",
-        "redis_user" "the user whose password that is",
-        "redis_database" "the number of the database (0)",
+        "redis_port" "port of that Redis (6379)",
+        "redis_ip" "address of the module on that device (the one after redis=)",
+        "redis_password" "file whose first line is the password for that Redis",
+        "redis_user" "user with that password (default: the Redis's default user)",
+        "redis_database" "number of the database (0)",
         "carrier" "no: treat the wire as up whatever the module reports, for PHYs that do not report it",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];

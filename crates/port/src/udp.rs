@@ -62,12 +62,14 @@ struct Udp {
 
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     let (peer, local) = ends(address, wish)?;
+    let asked = address.option("gso").is_some();
     let segments = if address.word("gso", &["yes", "no"])? == "no" { Err("gso=no") } else { may_cut() };
     let buffer = address.read("buffer", "8388608")?.unwrap_or(BUFFER);
     let name = address.to_string();
     let what = |error: io::Error| trouble(&name, &local, &peer, error);
     let socket = connected(local, peer, buffer, wish).map_err(what)?;
     let own = getsockname(&socket).and_then(SocketAddr::try_from).map_err(|error| what(error.into()))?;
+    let segments = segments.and_then(|()| if asked { Ok(()) } else { is_cut(own, peer) });
     let longest = longest(&socket, peer).map_err(what)?;
     let namespace = Home::here().map_or(0, |home| home.inode());
     if wish.frame > longest && wish.direction.transmits() {
@@ -116,6 +118,19 @@ fn may_cut() -> Result<(), &'static str> {
     let kinds = names.iter().filter_map(|name| Interface::find(name).ok()?.qdiscs().ok()).flatten();
     match kinds.map(|qdisc| qdisc.kind).any(|kind| ["tbf", "netem", "cake"].contains(&&*kind)) {
         true => Err("a queueing discipline here (tbf, netem or cake) loses parts of messages silently"),
+        false => Ok(()),
+    }
+}
+
+/// Whether what leads to the peer cuts messages up, so that each datagram is a frame there. Between interfaces
+/// of one host nobody does: whoever captures there sees one frame of many.
+fn is_cut(own: SocketAddr, peer: SocketAddr) -> Result<(), &'static str> {
+    let route = Interface::route(own, peer).ok();
+    let driver = route.and_then(|route| Interface::of_index(route.interface)?.driver);
+    match driver.is_some_and(|driver| ["veth", "tun", "bridge"].contains(&&*driver)) {
+        true => {
+            Err("veth, tap and bridges do not split messages of many datagrams; gso=yes sends such anyway")
+        }
         false => Ok(()),
     }
 }

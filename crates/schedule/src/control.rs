@@ -257,6 +257,11 @@ impl Control {
     pub fn rates(&self) -> Vec<Change> {
         lock(&self.changes).iter().filter_map(|asked| asked.change.rate()).collect()
     }
+
+    /// The shortest gap that even departures have had so far: `first`, before any change, or a later one.
+    pub fn shortest_gap(&self, first: Picos) -> Picos {
+        self.rates().iter().map(|change| change.rate.gap()).fold(first, Picos::min)
+    }
 }
 
 impl LoadChange {
@@ -288,6 +293,8 @@ mod tests {
         let first = control.change(rate, at(1_000)).unwrap();
         assert_eq!(first, LoadChange { number: 0, at: at(1_050), action: rate });
         assert!(control.is_changing(at(1_049)) && !control.is_changing(at(1_050)));
+        assert_eq!(control.shortest_gap(Picos::from_millis(1)), Picos::from_millis(1));
+        assert_eq!(control.shortest_gap(Picos::from_millis(100)), faster.gap());
         // Asked for by a thread whose clock was read earlier: it is not before the first.
         assert_eq!(control.change(Action::Pause, at(990)).unwrap().at, at(1_050));
         assert_eq!((control.change_after(0), control.change_after(2)), (Some(first), None));

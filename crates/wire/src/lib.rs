@@ -42,7 +42,7 @@ pub mod vlan;
 pub mod vxlan;
 
 pub use error::WireError;
-pub use finish::{finish, lengths_to_the_end};
+pub use finish::{finish, finish_begun, lengths_to_the_end};
 pub use parse::{Tuple, summary};
 pub use signature::Signature;
 pub use template::{Template, Times};

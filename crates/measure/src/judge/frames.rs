@@ -35,6 +35,8 @@ impl Default for Flags {
 pub struct FrameConditions {
     /// Gaps that were measured, where that is all that the command is for.
     pub gaps: Option<u64>,
+    /// Of these, such as no two frames have: below zero, or of a clock that was set.
+    pub gaps_impossible: u64,
     /// The one gap that was asked for, if it was one.
     pub requested_gap_ns: Option<f64>,
     /// 95th percentile of |measured − requested gap|; `None` if no port measured it.
@@ -47,6 +49,10 @@ pub struct FrameConditions {
     pub outstanding: u64,
     /// Frames that had numbers of others: those of two runs were received as one.
     pub mixed: u64,
+    /// Frames that held several.
+    pub merged: u64,
+    /// Frames were sent as fast as possible, so that only pauses tell whether the generator stood still.
+    pub is_flood: bool,
     /// Error of the stamps that gaps were measured with.
     pub stamp_error_ns: Option<f64>,
     /// How far times of cards' clocks, told by the wall clock, may be off: of those who sent and received
@@ -111,7 +117,11 @@ pub(super) fn criteria(
         criteria.push(super::lateness_gap(totals, own, gap, machine, "frames"));
     }
     criteria.extend(super::fidelity(totals, machine));
+    // Elsewhere they are counted where nothing else tells of them.
+    let has_pauses = frames.is_flood || totals.counters.pauses > 0;
+    criteria.extend(has_pauses.then(|| super::pauses(totals, machine)));
     criteria.extend(frames.gaps.map(gaps_measured));
+    criteria.extend(frames.gaps.map(|_| gaps_impossible(frames.gaps_impossible)));
     criteria.extend(script(totals, frames));
     // Of frames that others sent, how even they came says nothing of this generator.
     if load != Loop::Passive {
@@ -123,9 +133,10 @@ pub(super) fn criteria(
         receiver_drops(totals, frames, load),
         outstanding(frames),
         mixed(frames),
+        merged(frames),
         transmit_drops(totals, frames),
     ]);
-    criteria.extend([links_kept(totals), ports_kept(frames.port_failed)]);
+    criteria.extend([links_kept(totals), links_heard(machine), ports_kept(frames.port_failed)]);
     criteria.extend(trials(frames));
     criteria
 }
@@ -141,6 +152,14 @@ fn gaps_measured(gaps: u64) -> Criterion {
     Criterion::new(CriterionId::GapsMeasured, gaps as f64, 1.0)
         .invalid_beyond(Some(1.0))
         .advise(|| "check the file or port, the filter and --signed; a note says what is missing".into())
+}
+
+/// What mean, variance and extremes are of, where timestamps go back or a clock was set.
+fn gaps_impossible(gaps: u64) -> Criterion {
+    Criterion::new(CriterionId::GapsImpossible, gaps as f64, 0.0).advise(|| {
+        "the timestamps go backwards, or a clock was set: sort the file by time (reordercap), or cut it there"
+            .into()
+    })
 }
 
 /// How long the schedule was, against how long it took: below 1 the port or the CPU could not keep the rate.
@@ -274,6 +293,21 @@ fn mixed(frames: &FrameConditions) -> Criterion {
     })
 }
 
+/// Of several in one only the first is seen, and the others seem to be lost.
+fn merged(frames: &FrameConditions) -> Criterion {
+    let percent = frames.received as f64 / 100.0;
+    Criterion::new(CriterionId::ReceiverMerged, frames.merged as f64, 0.0)
+        .invalid_beyond(Some(percent.max(1.0)))
+        .advise(|| {
+            format!(
+                "{} frames held several each: the sending kernel left them for a card to split, and no card did, so \
+                 losses, sizes and gaps are not those of frames; send with udp,gso=no, or use 'ethtool -K \
+                 INTERFACE tx off' where they are sent",
+                frames.merged
+            )
+        })
+}
+
 /// Where frames were lost that a port had taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransmitPlace {
@@ -293,7 +327,11 @@ impl TransmitPlace {
                 "lower the rate, or use another port; over udp:, see whether the next hop answers (ip neigh)"
             }
             Self::NoLink => "check the cable, the interface and the other end",
-            Self::TooLong => "make them shorter (--size), or raise the MTU of the interface and the route",
+            Self::TooLong => {
+                "make them shorter (--size), or raise the MTU of the interface and the route; so that none are \
+                 merged, use 'ethtool -K INTERFACE tso off gso off' where they are sent, and 'gro off' where \
+                 they arrive"
+            }
         }
     }
 }
@@ -301,14 +339,21 @@ impl TransmitPlace {
 fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let percent = totals.offered() as f64 / 100.0;
     let held = frames.transmit_held;
-    Criterion::new(CriterionId::TransmitDrops, (frames.transmit_drops + held) as f64, 0.0)
+    // Some are refused before a port has them.
+    let too_long = totals.outcomes.of(Outcome::Failed(Cause::FrameTooLong));
+    let place = match too_long > frames.transmit_drops {
+        true => TransmitPlace::TooLong,
+        false => frames.transmit_place,
+    };
+    Criterion::new(CriterionId::TransmitDrops, (frames.transmit_drops.max(too_long) + held) as f64, 0.0)
         .invalid_beyond(Some(percent.max(1.0)))
         .advise(|| {
             let fate = match held {
                 0 => "did not leave".to_owned(),
                 held => format!("did not leave ({held} were still in this host's queues at the end)"),
             };
-            format!("the port accepted frames that {fate}: {}", frames.transmit_place.remedy())
+            let what = if too_long > 0 { "there were frames" } else { "the port accepted frames" };
+            format!("{what} that {fate}: {}", place.remedy())
         })
 }
 
@@ -326,6 +371,15 @@ fn links_kept(totals: &RunTotals) -> Criterion {
                 totals.offered()
             )
         })
+}
+
+/// What came to an interface that had no link, or was switched off, nobody saw.
+fn links_heard(machine: &Machine<'_>) -> Criterion {
+    Criterion::new(CriterionId::LinksLost, machine.health.links_lost as f64, 0.0).advise(|| {
+        "an interface that received was down, or lost its link: what was sent to it meanwhile was not seen, and \
+         gaps and rates have that pause; check the cable, the interface and the other end"
+            .to_owned()
+    })
 }
 
 /// A run whose port went away is no run of what was asked for.
@@ -361,125 +415,4 @@ fn trials(frames: &FrameConditions) -> Option<Criterion> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::criterion::CriterionId as Id;
-    use crate::health::HealthSummary;
-    use crate::judge::{Conditions, judge};
-    use crate::verdict::Word;
-    use units::{Bytes, Fate, Instant, Picos};
-
-    fn conditions(load: Loop, frames: FrameConditions) -> Conditions {
-        Conditions {
-            load,
-            clock: None,
-            clock_precision: Picos::ZERO,
-            clock_refused: None,
-            spins: true,
-            cpus: 2,
-            pinned: false,
-            parallel: None,
-            sinks: None,
-            weighed: None,
-            own_tcp: false,
-            unix: false,
-            port_failed: false,
-            simulated: None,
-            frames: Some(frames),
-        }
-    }
-
-    fn sent(frames: u64) -> RunTotals {
-        let mut totals = RunTotals::new(0);
-        totals.counters.offered = frames;
-        totals.counters.due = frames;
-        let mut data = crate::IntervalData::new(0);
-        data.frames(Fate::Sent, frames, Bytes::new(64 * frames), Instant::EPOCH);
-        totals.tally += data.tally;
-        totals
-    }
-
-    fn failing(totals: &RunTotals, load: Loop, frames: FrameConditions) -> Vec<(Id, Word)> {
-        let health = HealthSummary { samples: 1, ..HealthSummary::default() };
-        let verdict = judge(totals, &health, &conditions(load, frames));
-        let broken = verdict.criteria().iter().filter(|criterion| !criterion.holds);
-        broken.map(|criterion| (criterion.id, criterion.severity)).collect()
-    }
-
-    #[test]
-    fn each_criterion_fails_alone_and_as_badly_as_the_page_says() {
-        let even = Loop::Open { gap: None };
-        let of = |frames| failing(&sent(1_000), even, frames);
-        let none = FrameConditions::default;
-        assert_eq!(of(none()), []);
-        let gaps = |requested, error, stamps| FrameConditions {
-            requested_gap_ns: Some(requested),
-            gap_error_p95_ns: Some(error),
-            stamp_error_ns: Some(stamps),
-            ..none()
-        };
-        assert_eq!(of(gaps(13_560.0, 6_700.0, 1_300.0)), []);
-        assert_eq!(of(gaps(13_560.0, 6_900.0, 1.0)), [(Id::GapErrorP95, Word::Degraded)]);
-        let left = |own| FrameConditions { own_gap_error_p95_ns: Some(own), ..gaps(13_560.0, 90_000.0, 1.0) };
-        assert_eq!(of(left(100.0)), [], "what the way does to gaps is not the generator's");
-        assert_eq!(of(left(6_900.0)), [(Id::GapErrorP95, Word::Degraded)]);
-        let late = FrameConditions { outstanding: 1, ..none() };
-        assert_eq!(of(late), [(Id::ReceiverOutstanding, Word::Degraded)]);
-        let measured = |gaps| FrameConditions { gaps: Some(gaps), ..none() };
-        assert_eq!(of(measured(1)), []);
-        assert_eq!(of(measured(0)), [(Id::GapsMeasured, Word::Invalid)]);
-        let mixed = FrameConditions { mixed: 1, ..none() };
-        assert_eq!(of(mixed), [(Id::ReceiverMixed, Word::Degraded)]);
-        assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)]);
-        // A way of 50 µs by clocks that are 5 µs, 6 µs and 60 µs apart: the last says nothing of it.
-        let clocks =
-            |ns| FrameConditions { card_clocks_ns: Some(ns), one_way_p50_ns: Some(50_000.0), ..none() };
-        assert_eq!(of(clocks(5_000.0)), []);
-        assert_eq!(of(clocks(6_000.0)), [(Id::StampsClock, Word::Degraded)]);
-        assert_eq!(of(clocks(60_000.0)), [(Id::StampsClock, Word::Invalid)]);
-        let short = |ns| FrameConditions { one_way_p50_ns: Some(300.0), ..clocks(ns) };
-        assert_eq!(of(short(900.0)), [], "no wire is so short that a microsecond matters less");
-        assert_eq!(of(short(1_100.0)), [(Id::StampsClock, Word::Invalid)]);
-        let came = |frames| failing(&sent(1_000), Loop::Passive, frames);
-        assert_eq!(came(gaps(13_560.0, 6_900.0, 1.0)), [], "others sent them");
-        assert_eq!(came(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)], "our own ruler");
-        let drops = |receiver_drops| FrameConditions { received: 1_000, receiver_drops, ..none() };
-        assert_eq!(of(drops(1)), [(Id::ReceiverDrops, Word::Degraded)]);
-        assert_eq!(of(drops(60)), [(Id::ReceiverDrops, Word::Invalid)]);
-        let lost = |transmit_drops| FrameConditions { transmit_drops, ..none() };
-        assert_eq!(of(lost(10)), [(Id::TransmitDrops, Word::Degraded)]);
-        assert_eq!(of(lost(11)), [(Id::TransmitDrops, Word::Invalid)]);
-        let held = |transmit_held| FrameConditions { transmit_held, ..none() };
-        assert_eq!(of(held(10)), [(Id::TransmitDrops, Word::Degraded)]);
-        assert_eq!(of(held(11)), [(Id::TransmitDrops, Word::Invalid)]);
-        let down = |frames| {
-            let mut totals = sent(1_000 - frames);
-            (totals.counters.offered, totals.counters.due) = (1_000, 1_000);
-            totals.tally.failed = frames;
-            totals.outcomes.add(Outcome::Failed(Cause::LinkDown), frames);
-            failing(&totals, even, none())
-        };
-        assert_eq!(down(10), [(Id::LinksDown, Word::Degraded)]);
-        assert_eq!(down(11), [(Id::LinksDown, Word::Invalid)]);
-        assert_eq!(down(1_000), [(Id::LinksDown, Word::Invalid)]);
-        let failed = FrameConditions { port_failed: true, ..none() };
-        assert_eq!(of(failed), [(Id::PortsFailed, Word::Invalid)]);
-        let trials = |invalid| FrameConditions { invalid_trials: Some((invalid, 10)), ..none() };
-        assert_eq!(of(trials(5)), [(Id::TrialsInvalid, Word::Degraded)]);
-        assert_eq!(of(trials(6)), [(Id::TrialsInvalid, Word::Invalid)]);
-        let resets = |failed_resets| FrameConditions { failed_resets, ..trials(0) };
-        assert_eq!(of(resets(0)), []);
-        assert_eq!(of(resets(1)), [(Id::TrialsInvalid, Word::Degraded)]);
-        assert_eq!(of(resets(6)), [(Id::TrialsInvalid, Word::Invalid)]);
-        assert_eq!(failing(&sent(0), Loop::Passive, none()), [(Id::Arrivals, Word::Degraded)]);
-    }
-
-    #[test]
-    fn a_rate_beyond_the_port_is_invalid_and_says_what_was_reached() {
-        let mut totals = sent(1_000);
-        (totals.until_last_due, totals.until_last_done) = (Picos::from_secs(1), Picos::from_secs(2));
-        totals.counters.late = 500;
-        let found = failing(&totals, Loop::Open { gap: None }, FrameConditions::default());
-        assert_eq!(found, [(Id::RateKept, Word::Invalid), (Id::LateShare, Word::Degraded)]);
-    }
-}
+mod tests;

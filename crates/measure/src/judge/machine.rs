@@ -47,7 +47,7 @@ const STARVED: f64 = 0.25;
 const UNSEEN: f64 = 0.03;
 
 pub(super) struct Machine<'a> {
-    health: &'a HealthSummary,
+    pub(super) health: &'a HealthSummary,
     conditions: &'a Conditions,
     open: bool,
 }

@@ -408,6 +408,7 @@ fn the_books() {
     alone(Id::ThreadsLost, Word::Invalid, "report", |t, _, _| t.lost_threads = 1);
     alone(Id::IntervalsStarved, Word::Degraded, "disk", |t, _, _| t.starved = 1);
     alone(Id::SourceLost, Word::Degraded, "URL file", |t, _, _| add(t, |d| d.missed(Miss::SourceLost, 1)));
+    alone(Id::SourceLost, Word::Degraded, "no requests", |t, _, _| add(t, |d| d.missed(Miss::BadLine, 1)));
     alone(Id::Samples, Word::Valid, "999 responses", |t, _, _| *t = totals(999, 1_000, 1_000_000));
 }
 

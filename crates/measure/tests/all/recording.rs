@@ -263,6 +263,19 @@ fn the_warm_up_is_split_by_due_time() {
 }
 
 #[test]
+fn what_was_due_when_a_warm_up_was_interrupted_was_not_measured() {
+    let (collector, mut threads) = recorders(Settings { measured_from: at(50), ..settings(1) });
+    threads[0].event(&answer(0, 10, 10, 20));
+    threads[0].tick(at(40), &offered(1));
+    threads[0].given_up(Miss::NotReached, 3, Picos::from_nanos(5));
+    threads[0].tick(at(41), &offered(1));
+    drop(threads);
+    let (totals, _) = collector.finish(at(41), &mut |_| ());
+    assert_eq!((totals.offered(), totals.offered_with_warmup(), totals.tally.missed), (0, 4, 0));
+    assert_eq!((totals.warmup.ended(), totals.conservation()), (4, Ok(())));
+}
+
+#[test]
 fn each_outcome_goes_to_its_series() {
     let mut data = IntervalData::new(1);
     let event = answer(0, 100, 300, 700);

@@ -41,7 +41,7 @@ impl Ended {
         let mut findings = Findings::default();
         let mut counted = Vec::new();
         for (_, rest, unwritten) in &mut left {
-            let counters = rest.port.counters().cloned().unwrap_or_default();
+            let counters = since(&rest.before, rest.port.counters().cloned().unwrap_or_default());
             findings.report.ports.push(port_report(rest, &counters, *unwritten));
             counted.push(counters);
         }
@@ -78,6 +78,16 @@ impl Ended {
     }
 }
 
+/// What a port has counted since it had counted `before`.
+fn since(before: &Counters, mut counters: Counters) -> Counters {
+    counters.received = counters.received.saturating_sub(before.received);
+    counters.received_bytes = counters.received_bytes.saturating_sub(before.received_bytes);
+    for drop in &mut counters.drops {
+        drop.frames = drop.frames.saturating_sub(before.dropped(drop.place));
+    }
+    counters
+}
+
 fn port_report(rest: &mut Left, counters: &Counters, unwritten: u64) -> PortReport {
     let mut counters = counters.clone();
     counters.drop(DropPlace::ReceiveFilter, rest.tally.counts.filtered);
@@ -96,15 +106,16 @@ fn port_report(rest: &mut Left, counters: &Counters, unwritten: u64) -> PortRepo
 }
 
 /// The time from the first stamp to the last, and the last frame's own: one gap more, or what its bytes take if
-/// that is longer.
+/// that is longer. Frames without a stamp at either end count as if they came at the rate of the others.
 fn span(rest: &Left) -> Option<Picos> {
-    let Counts { frames, unstamped, first, last, last_length, .. } = rest.tally.counts;
-    let stamped =
-        (first != Stamp::NONE && last > first).then(|| Picos::from_nanos(last.0.saturating_sub(first.0)))?;
-    // Two have a stamp, or more; those without one came between the others.
-    let gap = Picos::from_picos(stamped.as_picos() / (frames - unstamped - 1).max(1));
+    let Counts { frames, before_first, behind_last, first, last, last_length, .. } = rest.tally.counts;
+    let stamped = (first != Stamp::NONE && last > first).then(|| Picos::from_nanos(last.0 - first.0))?;
+    // Two or more: from the first stamp to the last.
+    let within = frames - before_first - behind_last;
+    let gap = Picos::from_picos(stamped.as_picos() / (within - 1).max(1));
     let own = crate::on_the_wire(last_length, rest.port.about().speed_bps);
-    Some(stamped + gap.max(own))
+    let span = stamped + gap.max(own);
+    Some(Picos::from_picos_u128(u128::from(span.as_picos()) * u128::from(frames) / u128::from(within)))
 }
 
 /// What the file says at its end.

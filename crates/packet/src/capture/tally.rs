@@ -10,6 +10,8 @@ use port::{Frame, Stamp};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Instant, Picos};
 
+/// No frame waits longer for the port to be ready.
+const EARLIEST_NS: u64 = 1_000_000_000;
 /// Signatures that are read before they are noted: the lock is taken once for so many.
 const BATCH: usize = 256;
 
@@ -18,6 +20,13 @@ pub(super) struct Tally {
     queue: usize,
     /// Frames that pass the filter here.
     pub filter: Option<Here>,
+    /// Frames stamped before this do not count, until one comes that is not. `NONE`: all count.
+    pub begun: Stamp,
+    /// Nor do frames from this stamp on, of which one has come then. `NONE`: all count.
+    pub until: Stamp,
+    pub is_over: bool,
+    /// Of a file, whose times end it: set off by its first frame that has one.
+    pub length: Option<Picos>,
     pub sizes: Sizes,
     pub flows: Option<Flows>,
     pub gaps: Option<GapMeter>,
@@ -45,6 +54,9 @@ pub(super) struct Counts {
     pub filtered: u64,
     /// Of `frames`, those without a stamp.
     pub unstamped: u64,
+    /// Of these, those before the first stamp, and those behind the last one.
+    pub before_first: u64,
+    pub behind_last: u64,
     /// Of those that have one.
     pub first: Stamp,
     pub last: Stamp,
@@ -57,11 +69,14 @@ impl Counts {
         self.last_length = frame.length;
         if frame.stamp == Stamp::NONE {
             self.unstamped += 1;
+            self.behind_last += 1;
             return;
         }
         if self.first == Stamp::NONE {
             self.first = frame.stamp;
+            self.before_first = self.behind_last;
         }
+        self.behind_last = 0;
         self.last = frame.stamp;
     }
 }
@@ -83,6 +98,10 @@ impl Tally {
         Self {
             queue,
             filter: None,
+            begun: Stamp::NONE,
+            until: Stamp::NONE,
+            is_over: false,
+            length: None,
             sizes: Sizes::default(),
             flows: None,
             gaps: None,
@@ -97,6 +116,24 @@ impl Tally {
     /// Takes a frame that arrived; `now` is about when. Returns whether it passed the filter.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>, now: Instant) -> bool {
+        if self.begun != Stamp::NONE {
+            // By more, the clock was set back meanwhile.
+            let early = self.begun.0.saturating_sub(frame.stamp.0);
+            if frame.stamp != Stamp::NONE && (1..EARLIEST_NS).contains(&early) {
+                return false;
+            }
+            self.begun = Stamp::NONE;
+        }
+        if self.length.is_some()
+            && frame.stamp != Stamp::NONE
+            && let Some(length) = self.length.take()
+        {
+            self.until = Stamp(frame.stamp.0.saturating_add(length.as_nanos()));
+        }
+        if self.until != Stamp::NONE && frame.stamp != Stamp::NONE && frame.stamp >= self.until {
+            self.is_over = true;
+            return false;
+        }
         if let Some(here) = &self.filter
             && (here.until == Stamp::NONE || frame.stamp < here.until)
             && !here.program.passes(frame.data, frame.length)
@@ -145,6 +182,8 @@ impl Tally {
 #[inline]
 fn gap(gaps: &mut GapMeter, mark: Option<Mark>, stamp: Stamp) -> Option<Picos> {
     if stamp == Stamp::NONE {
+        // What follows is not next to what was before.
+        gaps.pause();
         return None;
     }
     match (mark, gaps.requested()) {

@@ -56,6 +56,27 @@ fn run_on(settings: Settings, port: Box<dyn Port>, send: impl FnOnce()) -> (Find
     (running.join(), totals)
 }
 
+/// Frames wait in the port from when it is there: a rate is of the time since.
+#[test]
+fn a_capture_begins_when_its_port_is_there() {
+    let clock = HostClock::monotonic();
+    let (_ours, theirs) = port::mem::pair(64, 2_000);
+    let before = clock.now();
+    let capture = Capture::with_ports(settings(), clock, vec![Box::new(theirs)]).unwrap();
+    std::thread::sleep(Duration::from_millis(30));
+    let started = clock.now();
+    let mut begun = started;
+    let mut make = |origin: Instant| -> crate::Recorders {
+        begun = origin;
+        vec![Box::new(Totals::default())]
+    };
+    let control = Arc::new(JobControl::default());
+    let running = Box::new(capture).start(control.clone(), &mut make).unwrap();
+    control.interrupt();
+    running.join();
+    assert!(begun >= before && started.since(begun) >= Picos::from_millis(30), "{begun:?}");
+}
+
 /// Sends all of these, each stamped with its time.
 fn send_all(port: &mut dyn Port, frames: &[(Vec<u8>, u64)]) {
     let mut rest = frames;
@@ -265,6 +286,23 @@ fn gaps_are_measured_and_said_as_caliper_does() {
     let report = findings.report.gaps.unwrap();
     assert_eq!((report.count, report.error.unwrap().max_ns, report.stamps.as_str()), (100, 10.0, "software"));
     assert_eq!(findings.notes, ["mean 13560.00 var 2.00 avgerr 0.20"]);
+}
+
+#[test]
+fn no_gap_leads_over_a_frame_without_a_timestamp() {
+    // 1 ms apart; the first and the fifth have none, which is told by 0.
+    let frames: Vec<_> =
+        (0..10).map(|n| (vec![0; 60], if n % 4 == 0 && n < 8 { 0 } else { n * 1_000_000 })).collect();
+    let gaps = Some(Requested::Nothing);
+    let (findings, _) =
+        captured(Settings { gaps, frames: Some(10), ..settings() }, |port| send_all(port, &frames));
+    let report = findings.report.gaps.unwrap();
+    assert_eq!((report.count, report.max_ns), (2 + 4, 1e6), "{:?}", findings.notes);
+    assert!(
+        findings.notes.iter().any(|note| note.contains("(0 stands for none): 2;")),
+        "{:?}",
+        findings.notes
+    );
 }
 
 #[test]

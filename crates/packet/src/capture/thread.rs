@@ -5,7 +5,7 @@ use crate::JobControl;
 use crate::own_clock::OwnClock;
 use clock::{Clock, HostClock};
 use measure::gap_meter::GapMeter;
-use port::{Counters, DropPlace, For, Port, PortError};
+use port::{Counters, DropPlace, For, Port, PortError, Stamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Bytes, EngineCounters, Fate, Instant, Miss, Picos, Record};
@@ -30,8 +30,11 @@ const SILENCE: Picos = Picos::from_millis(200);
 const ASK: Picos = Picos::from_millis(100);
 /// Frames that wait for the disk are handed over after this, so that a file grows while one looks at it.
 const STALE: Picos = Picos::from_millis(500);
+/// So long after the last frame of a block, the kernel hands it over, and a little.
+const RETIRED: Picos = Picos::from_millis(10);
+const STEP: std::time::Duration = std::time::Duration::from_millis(1);
 /// Frames that are still taken from the port's ring when the time is up.
-const LAST: u64 = 1 << 20;
+pub(super) const LAST: u64 = 1 << 20;
 
 /// When a thread ends.
 #[derive(Clone)]
@@ -73,6 +76,8 @@ impl Budget {
 /// What is left of a thread.
 pub(super) struct Left {
     pub port: Box<dyn Port>,
+    /// What it had counted when the capture began.
+    pub before: Counters,
     pub tally: Tally,
     pub failure: Option<PortError>,
     /// Whether the link was down for a while.
@@ -87,6 +92,10 @@ pub(super) struct Receiving {
     pub ending: Ending,
     /// The time of a port that keeps its own: rows and rates are by it, as stamps are.
     pub own: Option<OwnClock>,
+    /// One moment by this clock, and by the kernel that stamps.
+    pub stamped: Option<(Instant, Stamp)>,
+    /// What the recorder was told last.
+    told: Instant,
     counters: EngineCounters,
     /// Lost frames that are recorded.
     lost: u64,
@@ -111,6 +120,7 @@ impl Receiving {
     ) -> Self {
         let (asked, naps) = (clock.now(), left.port.about().kind == "packet");
         let counters = EngineCounters::default();
+        let lost = lost_on_the_way(&left.before);
         let (came, looked, nap) = (Instant::EPOCH, asked, NAP);
         Self {
             left,
@@ -119,8 +129,10 @@ impl Receiving {
             control,
             ending,
             own: None,
+            stamped: None,
+            told: Instant::EPOCH,
             counters,
-            lost: 0,
+            lost,
             asked,
             came,
             looked,
@@ -143,6 +155,7 @@ impl Receiving {
                 _ => Ok(got),
             });
             match round {
+                Ok(Some(_)) if self.left.tally.is_over => break,
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(PortError::Down { .. }) => self.down(),
@@ -176,8 +189,12 @@ impl Receiving {
             self.came = now;
         }
         let now = self.moment(now);
+        // First, for what is recorded came at the time that was told last.
         if self.own.is_some() {
             self.recorder.tick(now, &self.counters);
+        } else if passed > 0 {
+            self.told = self.came_at(now).max(self.told);
+            self.recorder.tick(self.told, &self.counters);
         }
         if passed > 0 {
             self.recorder.frames(Fate::Received, passed as u64, Bytes::new(bytes));
@@ -188,7 +205,15 @@ impl Receiving {
             self.counters.ready += passed as u64;
         }
         self.recorder.tick(now, &self.counters);
+        self.told = now;
         got.map(Some)
+    }
+
+    /// When the last frame came, which may have waited in the ring for a while.
+    fn came_at(&self, now: Instant) -> Instant {
+        let last = self.left.tally.counts.last;
+        let Some((at, stamp)) = self.stamped.filter(|_| last != Stamp::NONE) else { return now };
+        (at + Picos::from_nanos(last.0.saturating_sub(stamp.0))).min(now)
     }
 
     /// What the recorder is told of the time: that of the last frame where the port keeps its own.
@@ -205,7 +230,7 @@ impl Receiving {
     fn idle(&mut self, now: Instant) -> Result<(), PortError> {
         self.left.tally.note();
         if self.naps && now.since(self.came) < QUIET {
-            self.nap();
+            self.nap(now);
             return Ok(());
         }
         if now.since(self.came.max(self.looked)) >= SILENCE {
@@ -226,11 +251,13 @@ impl Receiving {
     }
 
     /// Sleeps, twice as long as last time if few frames came meanwhile, and shortly again as soon as many did.
-    fn nap(&mut self) {
+    fn nap(&mut self, now: Instant) {
         let frames = self.left.tally.counts.frames + self.left.tally.counts.filtered;
         let came = frames - std::mem::replace(&mut self.before, frames);
         self.nap = if came > FEW { NAP } else { (self.nap + self.nap).min(LONG_NAP) };
-        std::thread::sleep(self.nap.as_std());
+        // What comes after the end does not count.
+        let left = self.ending.at.map_or(self.nap, |at| at.since(now));
+        std::thread::sleep(self.nap.min(left).as_std());
     }
 
     /// A link that is down may come back.
@@ -265,12 +292,20 @@ impl Receiving {
         }
     }
 
-    /// What had arrived when the time was up.
+    /// What had arrived when the time was up. The kernel hands over blocks of frames, the last of them a while
+    /// after: it is waited for, and the stamps tell what in it came before the end.
     fn drain(&mut self, now: Instant) {
+        let end = self.ending.at.filter(|at| now >= *at).zip(self.stamped);
+        if let Some((at, (opened, stamp))) = end {
+            self.left.tally.until = Stamp(stamp.0 + at.since(opened).as_nanos());
+        }
         let mut taken = 0;
-        while taken < LAST {
-            match self.round(now) {
+        while taken < LAST && !self.left.tally.is_over {
+            match self.round(self.ending.at.filter(|_| end.is_some()).unwrap_or(now)) {
                 Ok(Some(got)) if got > 0 => taken += got as u64,
+                Ok(Some(_)) if end.is_some_and(|(at, _)| self.clock.now().since(at) < RETIRED) => {
+                    std::thread::sleep(STEP);
+                }
                 _ => break,
             }
         }

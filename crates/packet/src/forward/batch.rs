@@ -1,6 +1,6 @@
 //! Frames on their way from one port to the other: room for some, made once.
 
-use port::{About, Port, PortError, Slot};
+use port::{About, Frame, Port, PortError, Slot};
 
 /// Most frames between two ports.
 pub const MOST: usize = 64;
@@ -13,6 +13,8 @@ pub struct Batch {
     room: usize,
     /// What the port that they go to takes.
     to: About,
+    /// The port that they come from does not tell whose checksums are unfinished.
+    is_blind: bool,
     lengths: [usize; MOST],
     /// Rooms that hold frames to be sent, in order: those from `first` to `end`.
     order: [u8; MOST],
@@ -33,19 +35,20 @@ pub struct Left {
 impl Default for Batch {
     /// For frames that go nowhere: it takes none.
     fn default() -> Self {
-        Self::new(&About::default())
+        Self::new(&About::default(), &About::default())
     }
 }
 
 impl Batch {
-    /// For frames that go to this port.
-    pub fn new(to: &About) -> Self {
+    /// For frames that go from one port to another.
+    pub fn new(from: &About, to: &About) -> Self {
         // A VLAN tag may come on top of the longest.
         let room = to.longest + 4;
         Self {
             data: vec![0; room * MOST],
             room,
             to: to.clone(),
+            is_blind: from.kind == "xdp",
             lengths: [0; MOST],
             order: [0; MOST],
             first: 0,
@@ -61,7 +64,7 @@ impl Batch {
     /// Takes a frame that goes on; false if it is longer than the port takes. There is room for `MOST` after
     /// the batch was empty.
     #[inline]
-    pub fn push(&mut self, frame: &[u8]) -> bool {
+    pub fn push(&mut self, frame: &Frame<'_>) -> bool {
         let room = self.hold(frame);
         if let Some(room) = room {
             self.order[self.end] = room;
@@ -70,16 +73,24 @@ impl Batch {
         room.is_some()
     }
 
-    /// Takes a frame of which it is not known yet whether it goes on; [`Batch::settle`] tells.
+    /// Takes a frame of which it is not known yet whether it goes on; [`Batch::settle`] tells. What was cut off
+    /// on the way in is not whole, and cannot go on. A checksum that a card was to finish is finished here: the
+    /// next one does not know of it.
     #[inline]
-    pub fn hold(&mut self, frame: &[u8]) -> Option<u8> {
-        let room = self.rooms;
-        if room == MOST || frame.len() > self.to.longest_like(frame) {
+    pub fn hold(&mut self, frame: &Frame<'_>) -> Option<u8> {
+        let (room, data) = (self.rooms, frame.data);
+        if room == MOST || data.len() < frame.length || data.len() > self.to.longest_like(data) {
             return None;
         }
         let start = room * self.room;
-        self.data[start..start + frame.len()].copy_from_slice(frame);
-        self.lengths[room] = frame.len();
+        let place = &mut self.data[start..start + data.len()];
+        place.copy_from_slice(data);
+        match frame.is_unfinished {
+            true => wire::finish(place, false),
+            false if self.is_blind => _ = wire::finish_begun(place),
+            false => {}
+        }
+        self.lengths[room] = data.len();
         self.rooms = room + 1;
         Some(room as u8)
     }
@@ -132,14 +143,41 @@ impl Batch {
 mod tests {
     use super::*;
 
+    fn frame(data: &[u8]) -> Frame<'_> {
+        let stamp = port::Stamp::NONE;
+        Frame { data, length: data.len(), stamp, lost_before: 0, is_unfinished: false }
+    }
+
+    /// As an ordinary socket sends over veth.
+    #[test]
+    fn checksums_that_a_card_was_to_finish_are_finished() {
+        let (whole, _) = crate::signed::testing::frame(1, 0, 90);
+        let mut begun = whole.clone();
+        // The pseudo-header's sum: 198.18.0.1 and .2, UDP, 56 bytes.
+        let sum = 2 * 0xc612_u32 + 1 + 2 + 17 + 56;
+        begun[40..42].copy_from_slice(&((sum >> 16) as u16 + sum as u16).to_be_bytes());
+        for (kind, is_unfinished) in [("packet", true), ("xdp", false), ("packet", false)] {
+            let (from, to) = (About { kind, ..About::default() }, About { longest: 100, ..About::default() });
+            let mut batch = Batch::new(&from, &to);
+            assert!(batch.push(&Frame { is_unfinished, ..frame(&begun) }) && batch.push(&frame(&whole)));
+            let (mut near, mut far) = port::mem::pair(8, 100);
+            batch.send(&mut near).unwrap();
+            let mut seen = Vec::new();
+            far.receive(64, &mut |frame| seen.push(frame.data.to_vec())).unwrap();
+            let is_told = kind == "xdp" || is_unfinished;
+            assert_eq!([&seen[0], &seen[1]], [if is_told { &whole } else { &begun }, &whole], "{kind}");
+        }
+    }
+
     #[test]
     fn frames_keep_their_order_where_the_port_takes_few_at_a_time() {
         let (mut near, mut far) = port::mem::pair(8, 100);
-        let mut batch = Batch::new(&About { longest: 100, ..About::default() });
+        let mut batch = Batch::new(&About::default(), &About { longest: 100, ..About::default() });
         for n in 0..20u8 {
-            assert!(batch.push(&[n; 60]));
+            assert!(batch.push(&frame(&[n; 60])));
         }
-        assert!(!batch.push(&[0; 101]));
+        assert!(!batch.push(&frame(&[0; 101])));
+        assert!(!batch.push(&Frame { length: 61, ..frame(&[0; 60]) }), "cut off");
         let mut seen = Vec::new();
         for round in 0..3 {
             let left = batch.send(&mut near).unwrap();

@@ -4,6 +4,7 @@ use super::lane::{Lane, Moved, Work};
 use super::reload::{Reloader, keep, understand};
 use super::rules_table::rules_table;
 use super::{Back, ForwardSetup, Full, RuleSource};
+use crate::job::{PAUSE, is_late};
 use crate::ports;
 use crate::{Facts, Findings, Job, JobControl, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
@@ -33,6 +34,8 @@ pub struct Forward {
     shared: Option<Arc<Shared>>,
     clock: HostClock,
     choices: Vec<(String, String, String)>,
+    /// When the ports were there: frames that have come since are forwarded, and count.
+    opened: Instant,
 }
 
 /// Compiles, with the line of a rule in the error.
@@ -101,6 +104,7 @@ impl Forward {
     /// # Errors
     /// Rules that cannot be compiled.
     pub fn new(pairs: Vec<Pair>, setup: ForwardSetup, clock: HostClock) -> Result<Self, PacketError> {
+        let opened = clock.now();
         let shared = setup.rules.as_ref().map(compiled).transpose()?.map(Shared::new);
         let name = |port: &dyn Port| port.about().name.clone();
         let names = pairs.first().map_or_else(Default::default, |(near, far)| {
@@ -122,7 +126,7 @@ impl Forward {
                 Lane::new(near, far, work, setup.full, setup.back)
             })
             .collect();
-        Ok(Self { lanes, names, setup, shared, clock, choices })
+        Ok(Self { lanes, names, setup, shared, clock, choices, opened })
     }
 
     fn load(&self) -> String {
@@ -159,8 +163,9 @@ impl Job for Forward {
         control: Arc<JobControl>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
-        let Self { lanes, setup, shared, clock, .. } = *self;
-        let origin = clock.now();
+        let Self { lanes, setup, shared, clock, opened, .. } = *self;
+        let now = clock.now();
+        let origin = if is_late(opened, now, setup.duration) { now } else { opened };
         control.begin(origin);
         let end = setup.duration.map_or(Instant::FAR, |length| origin + length);
         let alive = Arc::new(AtomicUsize::new(lanes.len()));
@@ -317,7 +322,7 @@ impl Runner {
 
     fn rounds(&mut self) -> Result<(), PortError> {
         let mut asked = self.clock.now();
-        let mut heard = asked;
+        let (mut heard, mut before) = (asked, asked);
         loop {
             let mut moved = Moved::default();
             let result = self.burst(&mut moved);
@@ -329,6 +334,13 @@ impl Runner {
                 self.ask();
             }
             self.record.tick(now, &self.counters);
+            // What came before the end and was read long after it, or not at all, is not told apart.
+            let pass = now.since(std::mem::replace(&mut before, now));
+            if now >= self.end && pass >= PAUSE + NAP {
+                self.counters.pauses += 1;
+                self.counters.paused += pass;
+                self.record.tick(now, &self.counters);
+            }
             if now >= self.end || self.control.stops() || self.arrived >= self.most || self.lane.is_over() {
                 return Ok(());
             }

@@ -409,7 +409,7 @@ impl Watch {
                     control.fail(error.to_string());
                 }
             }
-            if now >= end || control.stops() || self.counters.offered >= most {
+            if now >= end || control.stops() || self.counters.due >= most {
                 break;
             }
         }

@@ -84,16 +84,16 @@ impl Lane {
         full: Full,
         back: Back,
     ) -> Self {
-        let way = |to: Option<&dyn Port>, judged| Way {
-            batch: to.map_or_else(Batch::default, |port| Batch::new(port.about())),
+        let way = |from: &dyn Port, to: Option<&dyn Port>, judged| Way {
+            batch: to.map_or_else(Batch::default, |port| Batch::new(from.about(), port.about())),
             judged,
             tries: 0,
             over: false,
         };
-        let there = way(outward.as_deref(), true);
+        let there = way(&*inward, outward.as_deref(), true);
         let back = match (&outward, back) {
-            (Some(_), Back::Pass) => Some(way(Some(&*inward), false)),
-            (Some(_), Back::Rules) => Some(way(Some(&*inward), true)),
+            (Some(outward), Back::Pass) => Some(way(&**outward, Some(&*inward), false)),
+            (Some(outward), Back::Rules) => Some(way(&**outward, Some(&*inward), true)),
             (None, _) | (_, Back::Nothing) => None,
         };
         Self { inward, outward, work, there, back, full, idle: 0 }
@@ -183,9 +183,7 @@ fn judge(
     let received = from.receive(most, &mut |frame| {
         let read = Fields::of(frame.data);
         touched ^= firewall.touch(&read);
-        // What was cut off on the way in is not whole, and cannot go on.
-        let room = if frame.data.len() == frame.length { batch.hold(frame.data) } else { None };
-        match room {
+        match batch.hold(frame) {
             Some(room) => fields[usize::from(room)] = read,
             None => {
                 let decision = firewall.decide_fields(&read);
@@ -250,8 +248,7 @@ impl Way {
         }
         let batch = &mut self.batch;
         let mut push = |frame: &Frame<'_>, moved: &mut Moved| {
-            let whole = frame.data.len() == frame.length && batch.push(frame.data);
-            moved.too_long += u64::from(!whole);
+            moved.too_long += u64::from(!batch.push(frame));
         };
         let judged = if self.judged { Some(work) } else { None };
         let received = match judged {

@@ -61,6 +61,9 @@ impl Answers {
             }
             batch[count].clear();
             batch[count].extend_from_slice(frame.data);
+            if frame.is_unfinished {
+                wire::finish(&mut batch[count], false);
+            }
             bytes += frame.data.len() as u64;
             count += 1;
         })?;

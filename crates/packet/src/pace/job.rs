@@ -18,7 +18,7 @@ use clock::{Clock, HostClock};
 use measure::gap_meter::Stamping;
 use measure::packets::{PacketReport, PlaceCount, PortReport};
 use port::interface::Interface;
-use port::{Address, Port};
+use port::{Address, Counters, Port};
 use schedule::Action;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Instant, Picos, Priority, Rate};
@@ -135,7 +135,8 @@ impl Job for PaceJob {
     ) -> Result<Running, PacketError> {
         let Self { settings, clock, input, output, valve, own, priority } = *self;
         let (in_about, out_about) = (input.about.clone(), output.about.clone());
-        let lost_before = tap_drops(&in_about.interface);
+        let device = in_about.interface.clone();
+        let dropped_before = tap_drops(&device);
         let marks = Arc::new(Marks::default());
         let origin = clock.now();
         control.begin(origin);
@@ -154,6 +155,7 @@ impl Job for PaceJob {
             timetable: Timetable::new(settings.pace.clone(), settings.is_relative),
             valve: valve.ok(),
             until,
+            dropped: Box::new(move || tap_drops(&device).saturating_sub(dropped_before)),
         });
         let outward: Box<dyn FnOnce() -> Left<Outcomes> + Send> = match own {
             Some(own) => Box::new(move || {
@@ -181,13 +183,11 @@ impl Job for PaceJob {
         let is_even = settings.pace.even_gap().is_some();
         let finish = move || {
             let (outward, answered) = (take(&out_end), take(&in_end));
-            let lost = tap_drops(&in_about.interface).saturating_sub(lost_before);
             findings(
                 &control,
                 outward,
                 answered,
                 &valve_refused,
-                lost,
                 (&in_about, &out_about),
                 own.map_or_else(
                     || handed_over(&out_about, clock.precision()),
@@ -343,7 +343,6 @@ fn findings(
     outward: Option<Left<Outcomes>>,
     answered: Option<Left<Answered>>,
     valve_refused: &Option<String>,
-    lost: u64,
     (input, output): (&port::About, &port::About),
     stamping: Stamping,
     is_even: bool,
@@ -352,12 +351,16 @@ fn findings(
     let (Some((out, from, to)), Some((back, answers_from, answers_to))) = (outward, answered) else {
         return findings;
     };
+    let lost = out.dropped;
     let mut in_port = ports::report_of("in", input);
     let mut out_port = ports::report_of("out", output);
-    count(&mut in_port, from);
-    count(&mut in_port, answers_to);
-    count(&mut out_port, to);
-    count(&mut out_port, answers_from);
+    drop(from);
+    count(&mut in_port, &out.received, |_| true);
+    // What its device has had no room for since the end is nobody's.
+    of(answers_to, |counters| count(&mut in_port, counters, |place| !place.starts_with("rx.")));
+    for port in [to, answers_from] {
+        of(port, |counters| count(&mut out_port, counters, |_| true));
+    }
     if input.kind == "tap" {
         drop_at(&mut in_port, "rx.ring", lost);
     }
@@ -381,7 +384,8 @@ fn note_on_gaps(report: &PacketReport, is_even: bool) -> Option<String> {
     let what = match (is_even, is_changed) {
         (true, false) => return None,
         (true, true) => {
-            "the rate was changed by hand: gap errors are against the gap of each frame at its time, and judged by the first"
+            "the rate was changed by hand: gap errors are against the gap of each frame at its time, and judged by the \
+             shortest"
         }
         (false, _) => {
             "each frame has its own gap: gap errors refer to that, and are not judged, because there is no \
@@ -413,15 +417,22 @@ fn notes(out: &Outcomes, back: &Answered, valve_refused: &Option<String>, lost: 
     notes
 }
 
-/// Adds what a handle counted. Two handles of one port count the same: the larger figure of each is it.
-fn count(report: &mut PortReport, mut port: Box<dyn Port>) {
-    let Ok(counters) = port.counters() else { return };
+/// What a handle has counted, if it can tell.
+fn of(mut port: Box<dyn Port>, count: impl FnOnce(&Counters)) {
+    if let Ok(counters) = port.counters() {
+        count(counters);
+    }
+}
+
+/// Adds what a handle counted, with the places of losses that are wanted. Two handles of one port count the
+/// same: the larger figure of each is it.
+fn count(report: &mut PortReport, counters: &Counters, wants: impl Fn(&str) -> bool) {
     report.sent = report.sent.max(counters.sent);
     report.sent_bytes = report.sent_bytes.max(counters.sent_bytes);
     report.received = report.received.max(counters.received);
     report.received_bytes = report.received_bytes.max(counters.received_bytes);
     report.full = report.full.max(counters.full);
-    for drop in &counters.drops {
+    for drop in counters.drops.iter().filter(|drop| wants(drop.place.key())) {
         let key = drop.place.key();
         match report.drops.iter_mut().find(|known| known.place == key) {
             Some(known) => known.frames = known.frames.max(drop.frames),

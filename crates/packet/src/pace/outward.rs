@@ -13,7 +13,7 @@ use super::valve::Valve;
 use crate::control::JobControl;
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested};
-use port::{For, Port, PortError};
+use port::{Counters, For, Port, PortError};
 use schedule::Action;
 use std::sync::Arc;
 use units::{Bytes, Cause, Departure, EngineCounters, Event, Fate, Instant, Outcome, Picos, Rate, Record};
@@ -42,6 +42,10 @@ pub struct Outcomes {
     pub most_waiting: usize,
     pub settings: u64,
     pub valve_failed: Option<String>,
+    /// What IN's device had no room for, while the load went on.
+    pub dropped: u64,
+    /// What IN had counted by then.
+    pub received: Counters,
     pub gaps: GapMeter,
 }
 
@@ -56,6 +60,8 @@ impl Outcomes {
             most_waiting: 0,
             settings: 0,
             valve_failed: None,
+            dropped: 0,
+            received: Counters::default(),
             gaps: GapMeter::new(Requested::Due),
         }
     }
@@ -83,6 +89,9 @@ pub trait Release {
 
     /// Whether a frame is due so soon that everything else has to wait.
     fn is_near(&self, passage: &mut Passage, now: Instant) -> bool;
+
+    /// A pause has ended at `now` of this host: what waits is due from now on, at its pace.
+    fn goes_on(&mut self, passage: &mut Passage, now: Instant);
 
     /// Tells the recorder what time it is, as often as is right.
     fn tick(&mut self, passage: &mut Passage, now: Instant);
@@ -113,6 +122,8 @@ pub struct PassageSetup {
     pub timetable: Timetable,
     pub valve: Option<Valve>,
     pub until: Instant,
+    /// How many frames IN's device has had no room for so far.
+    pub dropped: Box<dyn Fn() -> u64 + Send>,
 }
 
 /// Both ends and what is between them.
@@ -139,11 +150,13 @@ pub struct Passage {
     looked: Instant,
     seen_changes: usize,
     pub is_paused: bool,
+    dropped: Box<dyn Fn() -> u64 + Send>,
 }
 
 impl Passage {
     pub fn new(setup: PassageSetup) -> Self {
-        let PassageSetup { clock, control, marks, from, to, record, timetable, valve, until } = setup;
+        let PassageSetup { clock, control, marks, from, to, record, timetable, valve, until, dropped } =
+            setup;
         let longest = from.about().longest.max(1_514);
         Self {
             looked: clock.now(),
@@ -165,6 +178,7 @@ impl Passage {
             was_up: true,
             seen_changes: 0,
             is_paused: false,
+            dropped,
         }
     }
 
@@ -184,7 +198,8 @@ impl Passage {
         let mut too_long = 0;
         let taken = self.from.receive(most, &mut |frame| {
             quota.saw(frame.data.len());
-            let is_kept = frame.data.len() >= frame.length && queue.push(frame.data, Instant::EPOCH);
+            let is_kept = frame.data.len() >= frame.length
+                && queue.push(frame.data, frame.is_unfinished, Instant::EPOCH);
             too_long += usize::from(!is_kept);
         });
         let taken = match taken {
@@ -234,9 +249,8 @@ impl Passage {
     }
 
     /// The run is over before a frame could leave.
-    pub fn is_cut_off(&mut self, due: Instant, done: Instant, bytes: usize) {
-        let event = Event::unsent(Departure { seq: 0, due }, Outcome::CutOff, done);
-        self.record.event(&Event { bytes_out: Bytes::new(bytes as u64), ..event });
+    pub fn is_cut_off(&mut self, due: Instant, done: Instant) {
+        self.record.event(&Event::unsent(Departure { seq: 0, due }, Outcome::CutOff, done));
     }
 
     /// OUT is down: every frame that comes meanwhile is forgotten, and the link went down once.
@@ -344,6 +358,9 @@ impl<R: Release> Outward<R> {
                 self.passage.control.fail(error.to_string());
             }
         }
+        // Now, for the host may go on sending, and nobody takes it any more.
+        self.passage.outcomes.dropped = (self.passage.dropped)();
+        self.passage.outcomes.received = self.passage.from.counters().ok().cloned().unwrap_or_default();
         self.release.end(&mut self.passage);
         (self.passage.outcomes, self.passage.from, self.passage.to)
     }
@@ -366,7 +383,13 @@ impl<R: Release> Outward<R> {
             return;
         }
         release.tick(passage, now);
+        let was_paused = passage.is_paused;
         passage.steer(now);
+        if was_paused && !passage.is_paused {
+            // What waits is not late, and does not leave all at once: the pause was asked for.
+            passage.outcomes.gaps.pause();
+            release.goes_on(passage, now);
+        }
         passage.turn_valve(waiting, now);
         if now.since(passage.looked) >= LOOK {
             passage.looked = now;

@@ -54,15 +54,20 @@ impl Queue {
         }
     }
 
-    /// Adds a frame; `false` if there is no room for it, or it is too long.
+    /// Adds a frame; `false` if there is no room for it, or it is too long. One whose checksum a card was to
+    /// finish is finished here.
     #[inline]
-    pub fn push(&mut self, data: &[u8], arrived: Instant) -> bool {
+    pub fn push(&mut self, data: &[u8], is_unfinished: bool, arrived: Instant) -> bool {
         if self.room() == 0 || data.len() > self.longest {
             return false;
         }
         let at = (self.head + self.length) % self.lengths.len();
         let start = at * self.longest;
-        self.bytes[start..start + data.len()].copy_from_slice(data);
+        let place = &mut self.bytes[start..start + data.len()];
+        place.copy_from_slice(data);
+        if is_unfinished {
+            wire::finish(place, false);
+        }
         self.lengths[at] = (data.len() as u32, arrived);
         self.length += 1;
         true
@@ -107,7 +112,7 @@ mod tests {
                 if push {
                     let frame = vec![n as u8; length];
                     let fits = model.len() < 5 && length <= 64;
-                    prop_assert_eq!(queue.push(&frame, Instant::EPOCH), fits);
+                    prop_assert_eq!(queue.push(&frame, false, Instant::EPOCH), fits);
                     if fits {
                         model.push_back(frame);
                     }

@@ -16,6 +16,8 @@ const NEAR: Picos = Picos::from_micros(15);
 const TICK: Picos = Picos::from_millis(5);
 /// Sleep while nothing waits.
 const IDLE: Picos = Picos::from_millis(2);
+/// A round without a frame takes no longer, unless the CPU was somebody else's meanwhile: that is no spinning.
+const LOOK: Picos = Picos::from_micros(20);
 /// Spinning goes on so long after the last frame: the next of a busy connection is near.
 const BUSY: Picos = Picos::from_micros(300);
 
@@ -26,11 +28,13 @@ pub struct Spun {
     ticked: Instant,
     /// When a frame last came or left.
     last: Instant,
+    /// When the round before this one began, if it did nothing but look.
+    looked: Option<Instant>,
 }
 
 impl Spun {
     pub const fn starting_at(now: Instant) -> Self {
-        Self { parted: 0, ticked: now, last: now }
+        Self { parted: 0, ticked: now, last: now, looked: None }
     }
 
     /// All frames leave whose time has come.
@@ -46,11 +50,13 @@ impl Spun {
                 break;
             }
             let (bytes, clock, mut sent) = (front.data.len(), passage.clock, now);
+            let mut written = now;
             // Written first, so that nothing but the handing over comes after the spin.
             let left = passage.to.transmit(1, &mut |slot| {
                 slot.data[..bytes].copy_from_slice(front.data);
                 slot.length = bytes;
-                sent = clock.now();
+                written = clock.now();
+                sent = written;
                 while sent < due {
                     std::hint::spin_loop();
                     sent = clock.now();
@@ -60,6 +66,7 @@ impl Spun {
             match left {
                 Ok(0) => break,
                 Ok(_) => {
+                    passage.counters.spun += sent.since(written);
                     passage.timetable.left(due, sent, bytes);
                     passage.queue.pop();
                     passage.has_left(passage.outcomes.sent + self.parted, due, sent, bytes);
@@ -96,6 +103,12 @@ impl Spun {
 impl Release for Spun {
     #[inline]
     fn round(&mut self, passage: &mut Passage, now: Instant) -> Result<Round, PortError> {
+        let begun = now;
+        if let Some(before) = self.looked.take() {
+            passage.counters.spun += now.since(before).min(LOOK);
+        }
+        let moved = |passage: &Passage| (passage.outcomes.taken, passage.outcomes.sent);
+        let before = moved(passage);
         let now = self.let_leave(passage, now)?;
         let rests = match passage.next_due() {
             // What the host sends meanwhile waits here, so that a mark stands behind it.
@@ -113,6 +126,9 @@ impl Release for Spun {
             }
             None => self.take(passage, MOST_TAKEN, now)? == 0 && now.since(self.last) > BUSY,
         };
+        if !rests && moved(passage) == before {
+            self.looked = Some(begun);
+        }
         Ok(Round { now, rests })
     }
 
@@ -139,6 +155,10 @@ impl Release for Spun {
         passage.next_due().is_some_and(|due| due.since(now) < NEAR && due > now)
     }
 
+    fn goes_on(&mut self, passage: &mut Passage, now: Instant) {
+        passage.timetable.begins(now);
+    }
+
     fn tick(&mut self, passage: &mut Passage, now: Instant) {
         if now.since(self.ticked) >= TICK {
             self.ticked = now;
@@ -163,10 +183,9 @@ impl Release for Spun {
     fn end(&mut self, passage: &mut Passage) {
         let now = passage.clock.now();
         while let Some(front) = passage.queue.front() {
-            let bytes = front.data.len();
             let due = passage.timetable.due(front.arrived).min(now);
             passage.queue.pop();
-            passage.is_cut_off(due, now, bytes);
+            passage.is_cut_off(due, now);
         }
         passage.record.tick(now, &passage.counters);
     }

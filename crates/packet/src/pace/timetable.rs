@@ -88,6 +88,13 @@ impl Timetable {
         (self.free, self.carried, self.at) = (Instant::EPOCH, 0, 0);
     }
 
+    /// Nothing leaves before this time, and the next frame may then.
+    pub fn begins(&mut self, at: Instant) {
+        if at > self.free {
+            (self.free, self.carried) = (at, 0);
+        }
+    }
+
     /// From now on at another pace.
     pub fn change(&mut self, pace: Pace) {
         (self.pace, self.carried, self.at) = (pace, 0, 0);
@@ -186,6 +193,19 @@ mod tests {
         assert_eq!(table.due(at(1_000)), at(1_100), "no two frames for the time that nobody used");
         table.reset();
         assert_eq!(table.due(at(1_001)), at(1_001));
+    }
+
+    #[test]
+    fn frames_that_waited_for_the_beginning_leave_at_their_pace() {
+        let mut table = Timetable::new(Pace::Frames(Rate::new(1, Picos::from_picos(100)).unwrap()), false);
+        table.left(at(0), at(0), 60);
+        table.begins(at(1_000));
+        for n in 0..3 {
+            assert_eq!(table.due(at(10)), at(1_000 + n * 100));
+            table.left(at(1_000 + n * 100), at(1_000 + n * 100), 60);
+        }
+        table.begins(at(5));
+        assert_eq!(table.due(at(10)), at(1_300), "it has begun");
     }
 
     proptest! {

@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Departure, Instant, Picos};
 
 /// Frame numbers that a thread takes at once.
-const BLOCK: u64 = 4_096;
+pub const BLOCK: u64 = 4_096;
+/// No port takes longer for a frame, the peer's own work on it included.
+const SLOWEST: Picos = Picos::from_micros(20);
 /// Most frames of one call.
 const MOST: usize = 1_024;
 /// A full port is asked again after this.
@@ -68,6 +70,8 @@ pub struct Flood<T> {
     next_change: Option<LoadChange>,
     seen: usize,
     is_paused: bool,
+    /// When it began to hand over what the port took, and how much of it.
+    handed: Option<(Instant, u64)>,
 }
 
 impl<T: Timer> Flood<T> {
@@ -75,7 +79,7 @@ impl<T: Timer> Flood<T> {
         let most = if context.looks.has_script() { scripted::MOST } else { MOST };
         let most = context.port.about().can.batch.clamp(1, most);
         let (block, next_change) = ((0, 0), None);
-        Self { context, setup, most, block, next_change, seen: 0, is_paused: false }
+        Self { context, setup, most, block, next_change, seen: 0, is_paused: false, handed: None }
     }
 
     pub fn run(mut self) -> SenderReport {
@@ -86,6 +90,11 @@ impl<T: Timer> Flood<T> {
         let is_signed = self.context.looks.is_signed();
         while !self.context.control.stops() {
             let now = self.setup.timer.now();
+            // A file's disk and a script may take their time.
+            if let Some((since, frames)) = self.handed.take() {
+                let at_most = SLOWEST.saturating_mul(frames);
+                self.context.ledger.stood_still(now.since(since).saturating_sub(at_most));
+            }
             self.take_changes(now);
             self.context.ledger.tick(now);
             self.context.show(now);
@@ -134,6 +143,8 @@ impl<T: Timer> Flood<T> {
             Ok(0) => self.context.full(now, FULL),
             Ok(taken) => {
                 self.context.took();
+                let is_own = self.context.port.about().kind != "pcap" && !self.context.looks.has_script();
+                self.handed = is_own.then_some((now, taken as u64));
                 self.block.0 += taken as u64;
                 self.context.ledger.bulk(taken as u64, bytes);
             }

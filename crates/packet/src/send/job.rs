@@ -14,6 +14,7 @@ mod sides;
 
 use super::answer::{Answering, Known};
 use super::departures::{Ends, Pattern};
+use super::flood;
 use super::machine::Crowded;
 use super::outlet::Prepared;
 use super::receive::{self, Reading, Sent};
@@ -27,7 +28,7 @@ use super::tape::{Ready, Tape, TapeReport, TapeSetup};
 use super::words;
 use crate::job::{Facts, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
-use crate::signed::drawn_base;
+use crate::signed::{Senders, drawn_base};
 use crate::{JobControl, PacketError};
 use clock::priority::Grant;
 use clock::{Clock, HostClock};
@@ -292,6 +293,11 @@ impl Job for SendJob {
             requested: this.requested(),
             is_signed: this.template.is_signed(),
             base,
+            senders: match (this.ports.len() as u64, &this.pattern) {
+                (..2, _) => Senders::One,
+                (_, None) => Senders::InBlocks(flood::BLOCK),
+                (threads, Some(_)) => Senders::InTurns(threads),
+            },
             streams: this.stream_count(),
             drain: this.plan.drain,
             by_this_clock: this.own.is_none(),

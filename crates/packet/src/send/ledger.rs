@@ -1,5 +1,6 @@
 //! Outcomes of frames on their way into the recorder, and the totals.
 
+use crate::job::PAUSE;
 use measure::gap_meter::{GapMeter, Requested};
 use port::PortError;
 use units::{
@@ -97,6 +98,15 @@ impl Ledger {
     /// From now on what leaves later than this is late.
     pub const fn late_beyond(&mut self, tolerance: Picos) {
         self.late = tolerance;
+    }
+
+    /// The thread had work, and did none for so long: where no due time tells of it.
+    #[inline]
+    pub fn stood_still(&mut self, time: Picos) {
+        if time >= PAUSE {
+            self.counters.pauses += 1;
+            self.counters.paused += time;
+        }
     }
 
     /// What leaves later than this is late.

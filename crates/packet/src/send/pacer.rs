@@ -231,7 +231,7 @@ impl<T: Timer> Pacer<T> {
         self.context.ledger.counters.due = self
             .setup
             .departures
-            .due_before(now)
+            .due_before(now.saturating_sub(self.slip))
             .max(self.context.ledger.counters.offered + self.context.ledger.missed);
         let through = self.batch.get(self.taken).map(|due| due.departure.due);
         let through = through.or_else(|| self.setup.departures.peek());
@@ -269,6 +269,7 @@ impl<T: Timer> Pacer<T> {
                 self.context.ledger.counters.spun += due.since(now);
                 if self.setup.relative {
                     self.slip += left.since(due);
+                    self.context.ledger.stood_still(left.since(due));
                     self.context.ledger.slip = self.slip;
                 }
                 self.keep_house(left);

@@ -3,7 +3,7 @@
 use super::sender::report;
 use crate::capture::stamps::{Origin, Resolution, reading_ns, stamping};
 use crate::control::JobControl;
-use crate::signed::{Mark, Settings, Signed};
+use crate::signed::{Mark, Senders, Settings, Signed};
 use clock::{Clock, HostClock};
 use hdrhistogram::Histogram;
 use measure::gap_meter::{GapMeter, Requested};
@@ -28,6 +28,8 @@ const LONGEST_QUIET: Picos = Picos::from_secs(10);
 const LONGEST: Picos = Picos::from_secs(60);
 /// A frame that was waited for as often as long as the slowest took is lost.
 const OVERDUE: u64 = 2;
+/// Copies are waited for at least so long.
+const COPIES: Picos = Picos::from_millis(20);
 const WAIT: Picos = Picos::from_millis(5);
 /// How often, [`WAIT`] apart, it is asked how many left, where the way ended before that was told.
 const ASKS: u32 = 200;
@@ -103,6 +105,7 @@ pub struct Reading {
     pub is_signed: bool,
     /// What signatures count from, where that is known.
     pub base: Option<u64>,
+    pub senders: Senders,
     /// How many streams there are.
     pub streams: usize,
     /// How long frames are waited for; `None`: as long as the way takes.
@@ -166,6 +169,13 @@ struct Patience {
 }
 
 impl Patience {
+    /// Whether all have come for so long (`since_all`), and the last copy so long ago, that another would be
+    /// there; one on a way that keeps copies for longer is waited for with --drain. Copies may come for ever.
+    fn is_enough(self, quiet: Picos, since_all: Picos, longest: Picos) -> bool {
+        let enough = longest.saturating_mul(OVERDUE).clamp(COPIES, RESIDUAL);
+        self.drain.is_none() && (quiet >= enough || since_all >= RESIDUAL)
+    }
+
     /// Whether no more frames are waited for, so long after the last left, and so long after the last that left
     /// or came, on a way whose slowest frame took `longest`.
     fn is_over(self, since_end: Picos, quiet: Picos, longest: Picos) -> bool {
@@ -266,7 +276,12 @@ impl Receiver {
     fn new(reading: &Reading) -> Self {
         let requested = if reading.is_signed { Requested::Due } else { reading.requested.clone() };
         Self {
-            signed: Signed::new(Settings { from: Some(0), base: reading.base, ..Settings::default() }),
+            signed: Signed::new(Settings {
+                from: Some(0),
+                base: reading.base,
+                senders: reading.senders,
+                ..Settings::default()
+            }),
             gaps: GapMeter::new(requested),
             is_signed: reading.is_signed,
             resolution: Resolution::default(),
@@ -294,15 +309,19 @@ impl Receiver {
         sent: &Sent,
     ) -> Result<(), PortError> {
         let begun = clock.now();
-        let (mut last_seen, mut ended, mut broken_off) = (begun, None, None);
+        let (mut last_seen, mut last_new) = (begun, begun);
+        let (mut ended, mut broken_off, mut complete) = (None, None, None);
         loop {
             self.signed.lasts(clock.now().since(begun));
-            let before = self.frames;
+            let (before, fresh) = (self.frames, self.frames - self.signed.copies());
             let count = self.take(port)?;
             let now = clock.now();
             // Others' frames may come for ever.
             if self.frames > before {
                 last_seen = now;
+            }
+            if self.frames - self.signed.copies() > fresh {
+                last_new = now;
             }
             if control.stops() {
                 let since = *broken_off.get_or_insert(now);
@@ -313,10 +332,19 @@ impl Receiver {
             }
             if sent.is_over() {
                 let since = *ended.get_or_insert(now);
-                let quiet = now.since(last_seen.max(since));
+                let quiet = now.since(last_new.max(since));
                 let longest = Picos::from_nanos(self.longest_ns);
-                if self.has_all(sent) || self.patience.is_over(now.since(since), quiet, longest) {
-                    self.waited = Some(now.since(since));
+                let waited = now.since(since);
+                // Copies may follow where all have come.
+                if self.has_all(sent) {
+                    self.waited.get_or_insert(waited);
+                    let since_all = now.since(*complete.get_or_insert(now));
+                    if self.patience.is_enough(now.since(last_seen.max(since)), since_all, longest) {
+                        return Ok(());
+                    }
+                }
+                if self.patience.is_over(waited, quiet, longest) {
+                    self.waited.get_or_insert(waited);
                     return Ok(());
                 }
             }
@@ -351,11 +379,20 @@ impl Receiver {
             ..
         } = self;
         port.receive(BATCH, &mut |frame| {
+            let copies = signed.copies();
             let mark = signed.frame(frame);
             let stamp = frame.stamp.as_unix_nanos();
             if *is_signed {
                 // Others' frames on the same link are no part of the load.
-                let (Mark::Signed(signature) | Mark::Broken(signature, _)) = mark else { return };
+                let (Mark::Signed(signature) | Mark::Merged(signature) | Mark::Broken(signature, _)) = mark
+                else {
+                    return;
+                };
+                *frames += 1;
+                // Gaps and times are those of the first to come.
+                if signed.copies() > copies {
+                    return;
+                }
                 gaps.arrived_due(stamp, signature.due_unix_ns);
                 late.add(signature.sent_unix_ns.saturating_sub(signature.due_unix_ns));
                 if let Some(stream) = streams.get_mut(usize::from(signature.stream))
@@ -371,12 +408,12 @@ impl Receiver {
                 }
             } else {
                 gaps.arrived(stamp);
+                *frames += 1;
             }
             if *by_this_clock && stamp > 0 {
                 unread.add(now.saturating_sub(stamp));
             }
             resolution.see(frame.stamp);
-            *frames += 1;
         })
     }
 
@@ -427,38 +464,4 @@ impl Receiver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn ms(millis: u64) -> Picos {
-        Picos::from_millis(millis)
-    }
-
-    #[test]
-    fn a_slow_way_is_waited_for_longer_and_a_time_that_was_asked_for_is_kept() {
-        let by_itself = Patience { drain: None, is_signed: true };
-        assert!(!by_itself.is_over(ms(1_900), ms(1_900), ms(400)), "a device may hold frames for a second");
-        assert!(by_itself.is_over(ms(2_000), ms(2_000), ms(400)));
-        assert!(!by_itself.is_over(ms(2_000), ms(2_000), ms(1_000)), "three times a second");
-        assert!(!by_itself.is_over(ms(5_000), ms(10), ms(400)), "frames still come");
-        assert!(by_itself.is_over(ms(60_000), ms(10), ms(400)), "but not for ever");
-        let asked = Patience { drain: Some(ms(50)), is_signed: true };
-        assert!(!asked.is_over(ms(49), ms(49), ms(1)) && asked.is_over(ms(50), ms(0), ms(400)));
-    }
-
-    #[test]
-    fn the_trail_knows_what_had_left_by_when_in_a_fixed_room() {
-        let mut trail = Trail::default();
-        // A frame each 100 µs, for 100 s: far more steps than marks.
-        for number in 0..1_000_000u64 {
-            trail.note(number * 100_000, number);
-        }
-        assert!(trail.marks.len() <= MARKS);
-        for at in [1_000_000_000u64, 50_000_000_000, 99_000_000_000] {
-            let (first, exact) = (trail.first_since(at), at / 100_000);
-            let step = 2 * trail.step_ns / 100_000;
-            assert!(first <= exact && exact - first <= step, "{first} {exact} {step}");
-        }
-        assert_eq!(trail.first_since(0), 0);
-    }
-}
+mod tests;

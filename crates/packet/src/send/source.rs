@@ -3,7 +3,7 @@
 use super::departures::{Cycle, Ends, Pattern};
 use super::shaped::Shaped;
 use super::streams::StreamPattern;
-use super::tape::{BESIDE, Offsets};
+use super::tape::{BESIDE, MOST, Odd, Offsets, TOO_LONG};
 use crate::{PacketError, lists};
 use plan::Shape;
 use plan::packets::frames::{FrameSource, Frames};
@@ -33,8 +33,8 @@ pub struct Recording {
     pub frames: Vec<Vec<u8>>,
     /// Nanoseconds since the first frame; never descending.
     pub offsets: Vec<u64>,
-    /// Frames whose stamp was before that of the frame in front of them.
-    pub backward: u64,
+    /// What is odd about their stamps.
+    pub odd: Odd,
     /// Frames that were not kept whole: they leave as they were kept.
     pub cut: u64,
     /// Interfaces that they were captured at.
@@ -80,7 +80,7 @@ impl Recording {
         let mut all = Self {
             frames: Vec::new(),
             offsets: Vec::new(),
-            backward: 0,
+            odd: Odd::default(),
             cut: 0,
             interfaces: 0,
             is_whole: true,
@@ -88,8 +88,8 @@ impl Recording {
         let (mut offsets, mut bytes) = (Offsets::default(), 0);
         let mut interfaces: Vec<(u32, String)> = Vec::new();
         while let Some(frame) = reader.next_ethernet()? {
-            let (offset, is_backward) = offsets.next(frame.stamp.as_unix_nanos());
-            all.backward += u64::from(is_backward);
+            let (offset, odd) = offsets.next(frame.stamp.as_unix_nanos());
+            all.odd += odd;
             let is_known = |(number, name): &(u32, String)| *number == frame.interface && name == frame.name;
             if !interfaces.iter().any(is_known) && interfaces.len() < MOST_INTERFACES {
                 interfaces.push((frame.interface, frame.name.to_owned()));
@@ -148,6 +148,18 @@ impl Recording {
         let gaps = (starts.len() as u64 - 1).max(1);
         let mean = Picos::from_picos((last.as_picos() / gaps).max(1));
         Cycle::of_times(starts, last + mean)
+    }
+}
+
+/// Whether a recording that is replayed ends within the time that there is.
+///
+/// # Errors
+/// It does not.
+pub fn check_times(plan: &SendPlan, recording: &Recording) -> Result<(), PacketError> {
+    let Pace::Replay { file, speed } = &plan.pace else { return Ok(()) };
+    match recording.offsets.last().is_some_and(|last| speed.faster(*last) > MOST) {
+        true => Err(PacketError::Wrong(format!("{}: {TOO_LONG}", file.display()))),
+        false => Ok(()),
     }
 }
 
@@ -409,7 +421,7 @@ mod tests {
         let recording = Recording {
             frames: vec![vec![0; 60]; 3],
             offsets: vec![0, 1_000, 3_000],
-            backward: 0,
+            odd: Odd::default(),
             cut: 0,
             interfaces: 1,
             is_whole: true,
@@ -424,7 +436,7 @@ mod tests {
         let at_once = Recording {
             frames: vec![vec![0; 60]; 2],
             offsets: vec![0, 0],
-            backward: 0,
+            odd: Odd::default(),
             cut: 0,
             interfaces: 1,
             is_whole: true,
@@ -445,7 +457,7 @@ mod tests {
         let read = Recording::read(&path, Room::Whole).unwrap();
         // 4 s is before the first, 5 s before the third, and the second 5 s before none in front: the clock was
         // set back twice, and gaps go on from there. All six were cut from 100 bytes to 60.
-        assert_eq!((read.backward, read.cut, read.interfaces), (2, 6, 1));
+        assert_eq!((read.odd.backward, read.cut, read.interfaces), (2, 6, 1));
         assert_eq!(read.offsets, [0, 0, 2, 2, 2, 4].map(|seconds| seconds * 1_000_000_000));
     }
 }

@@ -16,7 +16,7 @@ mod tests;
 mod times;
 
 pub use feeder::{Ready, TapeSetup};
-pub use offsets::Offsets;
+pub use offsets::{MOST, Odd, Offsets, TOO_LONG};
 pub use times::TapeTimes;
 
 use std::collections::VecDeque;
@@ -53,6 +53,8 @@ impl Block {
 #[derive(Debug, Default)]
 pub struct TapeReport {
     pub backward: AtomicU64,
+    pub unstamped: AtomicU64,
+    pub ahead: AtomicU64,
     pub cut: AtomicU64,
     /// Blocks that came when their first frame was due already, and how late the last of these was at worst.
     pub late_blocks: AtomicU64,
@@ -70,8 +72,12 @@ impl TapeReport {
         let sum = |of: fn(&Self) -> &AtomicU64| -> u64 {
             parts.iter().map(|part| of(part).load(Ordering::Relaxed)).sum()
         };
-        let mut notes: Vec<String> =
-            super::words::of_stamps(sum(|part| &part.backward)).into_iter().collect();
+        let odd = Odd {
+            backward: sum(|part| &part.backward),
+            unstamped: sum(|part| &part.unstamped),
+            ahead: sum(|part| &part.ahead),
+        };
+        let mut notes = super::words::of_stamps(odd);
         notes.extend(super::words::of_cut(sum(|part| &part.cut)));
         let late = sum(|part| &part.late_blocks);
         if late > 0 {

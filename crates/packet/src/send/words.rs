@@ -1,6 +1,7 @@
 //! What a run is, in words for people.
 
 use super::source::Recording;
+use super::tape::Odd;
 use clock::priority::Grant;
 use measure::packets::ReceivedReport;
 use plan::packets::send::{Pace, SendPlan};
@@ -103,7 +104,7 @@ fn grouped(text: &str) -> String {
 pub fn of_recording(recording: &Recording, has_times: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if recording.is_whole && has_times {
-        notes.extend(of_stamps(recording.backward));
+        notes.extend(of_stamps(recording.odd));
     }
     if recording.interfaces > 1 {
         notes.push(format!(
@@ -117,14 +118,24 @@ pub fn of_recording(recording: &Recording, has_times: bool) -> Vec<String> {
     notes
 }
 
-/// Frames with a stamp before that of the one in front of them.
-pub fn of_stamps(backward: u64) -> Option<String> {
-    (backward > 0).then(|| {
-        format!(
-            "frames of the recording with a timestamp before the previous frame's: {backward}; frames leave in the \
-             file's order, and after a step back of more than 100 ms gaps go on from there"
-        )
-    })
+/// Stamps that no clock gives one after another.
+pub fn of_stamps(odd: Odd) -> Vec<String> {
+    let Odd { backward, unstamped, ahead } = odd;
+    let all = [
+        (
+            backward,
+            "with a timestamp before the previous frame's",
+            "frames leave in the file's order, and after a step back of more than 100 ms gaps go on from there",
+        ),
+        (unstamped, "without a timestamp (0 stands for none)", "they leave with the frame in front"),
+        (
+            ahead,
+            "more than 100 days after the previous one",
+            "a clock was set, so they leave with that one, and gaps go on from there",
+        ),
+    ];
+    let told = all.iter().filter(|(count, ..)| *count > 0);
+    told.map(|(count, what, then)| format!("frames of the recording {what}: {count}; {then}")).collect()
 }
 
 /// Changes that were asked for, and the load ended first.

@@ -15,6 +15,8 @@ use wire::signature::{self, Signature};
 pub enum Mark {
     /// A signature, and nothing wrong with the frame.
     Signed(Signature),
+    /// A signature, and behind it another: several frames that the sender's kernel left for a card to cut up.
+    Merged(Signature),
     /// The signature can be read, and something else is wrong.
     Broken(Signature, Damage),
     /// It had a signature, which cannot be read.
@@ -57,6 +59,8 @@ pub struct Reader {
     numbers_tell: bool,
 }
 
+/// Bytes that look like the time of a signature: so often it is seen whether they are.
+const MOST_HITS: usize = 4;
 /// A number this far from the last is no other's.
 const NEAR: u64 = 1 << 16;
 
@@ -72,6 +76,27 @@ impl Reader {
 
     #[inline]
     pub fn read(&mut self, frame: &Frame<'_>) -> Mark {
+        match self.read_first(frame) {
+            Mark::Signed(found) if self.holds_another(frame.data, &found) => Mark::Merged(found),
+            mark => mark,
+        }
+    }
+
+    /// Whether there is one more signature of about the same time behind the one at the start of the payload.
+    #[inline]
+    fn holds_another(&self, data: &[u8], found: &Signature) -> bool {
+        let behind = self.last.and_then(|(place, _)| data.get(place + signature::LENGTH..));
+        let Some(behind) = behind.filter(|behind| behind.len() >= signature::LENGTH) else { return false };
+        // What the word that says when it was sent begins with: the same for four seconds.
+        let word = found.words().1.to_be_bytes();
+        memchr::memmem::find_iter(behind, &word[..4]).take(MOST_HITS).any(|hit| {
+            let other = hit.checked_sub(8).and_then(|start| Signature::read(&behind[start..]));
+            other.is_some_and(|other| other.stream == found.stream)
+        })
+    }
+
+    #[inline]
+    fn read_first(&mut self, frame: &Frame<'_>) -> Mark {
         let data = frame.data;
         // The common headers first: Ethernet, IPv4 without options, UDP.
         let is_common = data.len() >= 42 && data[12..15] == [8, 0, 0x45] && data[23] == parse::UDP;

@@ -9,7 +9,7 @@ pub const GAP: u64 = 10_000;
 pub const WAY: u64 = 20_000;
 
 /// The 16-bit loop of RFC 1071 §4.1, on its own.
-fn checksum(parts: &[&[u8]]) -> u16 {
+pub fn checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0_u32;
     for part in parts {
         for pair in part.chunks(2) {

@@ -1,5 +1,7 @@
 //! Break-it tests: one thing is done to a row of frames, and the report says exactly that and nothing else.
 
+mod several;
+
 use super::testing::{self, GAP, START, WAY};
 use super::*;
 use measure::packets::Spread;
@@ -342,6 +344,17 @@ fn of_a_run(signed: &mut Signed, number: u64, sent: u64) {
     bytes[40..42].fill(0);
     let (data, stamp) = (&bytes[..], Stamp(sent + WAY));
     signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+}
+
+/// RFC 7679, section 3.4.
+#[test]
+fn the_way_of_a_frame_is_that_of_its_first_copy() {
+    let mut row = row(100);
+    let copies = row.iter().map(|first| Arrival { bytes: first.bytes.clone(), at: first.at + 1_000_000_000 });
+    row.extend(copies.collect::<Vec<_>>());
+    let report = report_of(&row);
+    assert_eq!(counts(&report), [0, 100, 0, 0, 0, 0]);
+    assert_eq!((report.one_way_ns.count, report.one_way_ns.max), (100, 20e3));
 }
 
 #[test]

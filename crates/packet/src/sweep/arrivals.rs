@@ -83,7 +83,7 @@ impl Arrivals {
         // times.
         let timeless = Frame { stamp: Stamp::NONE, ..*frame };
         let (signature, is_whole) = match self.reader.read(&timeless) {
-            Mark::Signed(signature) => (signature, true),
+            Mark::Signed(signature) | Mark::Merged(signature) => (signature, true),
             Mark::Broken(signature, _) => (signature, false),
             Mark::Damaged => return self.damaged += 1,
             Mark::Plain => return self.others += 1,

@@ -46,6 +46,8 @@ pub struct Bench {
     pub ways: Vec<Way>,
     /// So long is waited for frames on their way: longer once it was seen to be too short.
     pub drain: Picos,
+    /// Of a trial without a loss, how long its slowest frame was under way, and the trial: the worst of all.
+    pub queued: Option<(Picos, Picos)>,
     pub cpus: Vec<u32>,
     pub spin: Spin,
     pub priority: Grant,
@@ -98,6 +100,9 @@ pub struct ResetMade {
     pub begun: Instant,
 }
 
+/// A frame that is under way for this part of a trial may have waited in a queue that a longer one fills.
+const QUEUED: u64 = 4;
+
 impl Bench {
     /// Frames at an even rate for a time. `watch` is called every few milliseconds with the frames that have
     /// left, and when.
@@ -118,6 +123,13 @@ impl Bench {
         let course = Course { offered, origin, step: &mut |_| Step::On, pauses: false };
         let carried = self.paced(&stream, looks, self.control.clone(), course, watch)?;
         let stragglers = carried.iter().map(|way| way.arrivals.stragglers).sum();
+        let whole = carried.iter().filter(|way| way.arrivals.unique >= way.left.sent);
+        let slowest =
+            whole.map(|way| Picos::from_nanos(way.arrivals.longest_ns)).max().unwrap_or(Picos::ZERO);
+        let is_worst = self.queued.is_none_or(|(known, _)| slowest > known);
+        if self.own.is_none() && is_worst && slowest.saturating_mul(QUEUED) > order.length {
+            self.queued = Some((slowest, order.length));
+        }
         let ways = carried.iter().map(|way| way.made(order, offered, origin)).collect();
         let times = carried.into_iter().map(|way| way.arrivals.one_way()).collect();
         Ok((Made::of(ways, stragglers), times))

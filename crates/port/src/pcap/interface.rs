@@ -41,6 +41,9 @@ pub struct Interface {
     pub(super) fcs: usize,
 }
 
+/// Seconds that stamps may be moved by: with more, all would be the same, the last one that there is.
+const MOST_OFFSET_S: u64 = 290 * 365 * 86_400;
+
 /// Stamps as a file has them, and how nanoseconds since 1970 are made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticks {
@@ -123,6 +126,9 @@ impl Interface {
                 (14, 8) => offset_s = order.u64(value, 0) as i64,
                 _ => {}
             }
+        }
+        if offset_s.unsigned_abs() > MOST_OFFSET_S {
+            return Err("timestamps are moved by more than 290 years (if_tsoffset)");
         }
         interface.ticks.offset_s = offset_s;
         Ok(interface)

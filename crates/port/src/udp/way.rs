@@ -11,6 +11,8 @@
 //! not answer for some, and others carried as much, none of ours is known to have left. Frames that its
 //! queueing disciplines dropped did not leave either, unless some were refused with an error, which they count
 //! alike. Drops of other programs' frames are among them: the kernel does not tell them apart.
+//!
+//! A veth whose peer runs an XDP program counts bytes without Ethernet headers, and others with them.
 
 use crate::interface::{Interface, Link, Statistics};
 use std::net::SocketAddr;
@@ -19,6 +21,9 @@ use std::time::Duration;
 
 /// Some drivers count a while after the fact.
 const LAG_NS: u64 = 3_000_000_000;
+
+/// Length of an Ethernet header.
+const ETHERNET: u64 = 14;
 
 /// All interfaces that ports of this process use: those that share one are judged together.
 static WIRES: Mutex<Vec<Weak<Wire>>> = Mutex::new(Vec::new());
@@ -45,15 +50,16 @@ impl Given {
         self.refused += more.refused;
     }
 
-    /// Frames that are missing, at least, where so much has left with at least `headers` bytes each, and so
-    /// many were dropped in queues.
-    fn missing(&self, [packets, bytes, drops]: [u64; 3], headers: u64) -> u64 {
-        let carried = bytes.saturating_sub(packets.saturating_mul(headers));
+    /// Frames that are missing, at least, where so much has left with at least `headers.least` bytes each, and
+    /// so many were dropped in queues.
+    fn missing(&self, [packets, bytes, drops]: [u64; 3], headers: Headers) -> u64 {
+        let without = |headers| bytes.saturating_sub(packets.saturating_mul(headers));
+        let (carried, at_most) = (without(headers.most), without(headers.least));
         let share = |missing: u64, of: u64| {
             let frames = u128::from(missing) * u128::from(self.frames) / u128::from(of.max(1));
             u64::try_from(frames).unwrap_or(u64::MAX)
         };
-        let by_bytes = share(self.payload.saturating_sub(carried), self.payload);
+        let by_bytes = share(self.payload.saturating_sub(at_most), self.payload);
         let by_count = share(self.messages.saturating_sub(packets), self.messages);
         let by_queues = if self.refused == 0 { drops.min(self.frames) } else { 0 };
         // Nobody answered for the next hop, and others' frames may hide how many of ours that cost.
@@ -61,6 +67,23 @@ impl Given {
             return self.frames.saturating_sub(self.gone);
         }
         by_bytes.max(by_count).max(by_queues).saturating_sub(self.gone)
+    }
+}
+
+/// Bytes of a frame's headers that the interface counts.
+#[derive(Clone, Copy, Debug)]
+struct Headers {
+    least: u64,
+    most: u64,
+}
+
+impl Headers {
+    fn of(interface: &Interface, is_ipv4: bool) -> Self {
+        // The loopback interface counts no Ethernet headers, and others have none.
+        let link = if interface.is_ethernet && !interface.is_loopback { ETHERNET } else { 0 };
+        let rest = 8 + if is_ipv4 { 20 } else { 40 };
+        let is_sure = interface.driver.as_deref() != Some("veth");
+        Self { least: rest + if is_sure { link } else { 0 }, most: rest + link }
     }
 }
 
@@ -80,7 +103,7 @@ struct Wire {
     index: u32,
     /// One question at a time: answers come to one socket.
     interface: Mutex<Interface>,
-    headers: u64,
+    headers: Headers,
     state: Mutex<State>,
 }
 
@@ -221,9 +244,7 @@ fn wire(own: SocketAddr, peer: SocketAddr, namespace: u64) -> Option<Arc<Wire>> 
         return Some(known);
     }
     let interface = Interface::of_index(index)?;
-    // The loopback interface counts no Ethernet headers, and others have none.
-    let link = if interface.is_ethernet && !interface.is_loopback { 14 } else { 0 };
-    let headers = link + 8 + if peer.is_ipv4() { 20 } else { 40 };
+    let headers = Headers::of(&interface, peer.is_ipv4());
     let wire = Arc::new(Wire {
         namespace,
         index,
@@ -239,25 +260,39 @@ fn wire(own: SocketAddr, peer: SocketAddr, namespace: u64) -> Option<Arc<Wire>> 
 mod tests {
     use super::*;
 
+    const SURE: Headers = Headers { least: 42, most: 42 };
+
     #[test]
     fn what_the_interface_did_not_count_is_missing() {
         // 100 datagrams of 18 bytes, alone: frames of 60 bytes.
         let single = Given { messages: 100, frames: 100, payload: 1_800, ..Given::default() };
-        assert_eq!([100, 99, 40, 0].map(|left| single.missing([left, 60 * left, 0], 42)), [0, 1, 60, 100]);
-        assert_eq!(Given { gone: 30, ..single }.missing([40, 2_400, 0], 42), 30);
+        assert_eq!([100, 99, 40, 0].map(|left| single.missing([left, 60 * left, 0], SURE)), [0, 1, 60, 100]);
+        assert_eq!(Given { gone: 30, ..single }.missing([40, 2_400, 0], SURE), 30);
         // What others sent meanwhile proves nothing where the next hop did not answer.
-        assert_eq!(Given { gone: 30, ..single }.missing([500, 600_000, 0], 42), 70);
-        assert_eq!(single.missing([500, 600_000, 0], 42), 0);
-        assert_eq!(single.missing([103, 6_126, 0], 42), 0, "and three ARP requests of 42 bytes");
+        assert_eq!(Given { gone: 30, ..single }.missing([500, 600_000, 0], SURE), 70);
+        assert_eq!(single.missing([500, 600_000, 0], SURE), 0);
+        assert_eq!(single.missing([103, 6_126, 0], SURE), 0, "and three ARP requests of 42 bytes");
         // Five messages of 20: the driver counts messages (42 + 360 bytes), or what they were cut into.
         let cut = Given { messages: 5, ..single };
-        assert_eq!([cut.missing([5, 2_010, 0], 42), cut.missing([100, 6_000, 0], 42)], [0, 0]);
-        assert_eq!([cut.missing([4, 1_608, 0], 42), cut.missing([80, 4_800, 0], 42)], [20, 20]);
+        assert_eq!([cut.missing([5, 2_010, 0], SURE), cut.missing([100, 6_000, 0], SURE)], [0, 0]);
+        assert_eq!([cut.missing([4, 1_608, 0], SURE), cut.missing([80, 4_800, 0], SURE)], [20, 20]);
         // Payloads of no bytes are counted.
         let empty = Given { payload: 0, ..single };
-        assert_eq!(empty.missing([97, 97 * 42, 0], 42), 3);
+        assert_eq!(empty.missing([97, 97 * 42, 0], SURE), 3);
         // Others' frames hide nothing that the queues dropped; what was refused is tried again.
-        assert_eq!(single.missing([500, 600_000, 19], 42), 19);
-        assert_eq!(Given { refused: 7, ..single }.missing([500, 600_000, 19], 42), 0);
+        assert_eq!(single.missing([500, 600_000, 19], SURE), 19);
+        assert_eq!(Given { refused: 7, ..single }.missing([500, 600_000, 19], SURE), 0);
+    }
+
+    #[test]
+    fn a_veth_counts_bytes_without_ethernet_headers_where_its_peer_runs_xdp() {
+        let veth = Headers { least: 28, most: 42 };
+        let given = Given { messages: 4_000, frames: 4_000, payload: 72_000, ..Given::default() };
+        assert_eq!([46, 60].map(|each| given.missing([4_000, 4_000 * each, 0], veth)), [0, 0]);
+        assert_eq!([46, 60].map(|each| given.missing([3_900, 3_900 * each, 0], veth)), [100, 100]);
+        assert_eq!(given.missing([4_000, 4_000 * 46, 0], SURE), 3_111, "of a card this would be told");
+        // What others sent proves nothing where the next hop did not answer; as much as is ours does.
+        let gone = Given { gone: 300, ..given };
+        assert_eq!(gone.missing([3_700, 3_700 * 60, 0], veth), 0);
     }
 }

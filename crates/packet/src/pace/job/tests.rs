@@ -15,6 +15,7 @@ struct Counted {
     events: Vec<Event>,
     offered: u64,
     late: u64,
+    spun: Picos,
 }
 
 impl Record for Tally {
@@ -28,7 +29,7 @@ impl Record for Tally {
     fn phase(&mut self, _: Phase, _: Picos) {}
     fn tick(&mut self, _: Instant, counters: &EngineCounters) {
         let mut counted = self.0.lock().unwrap();
-        (counted.offered, counted.late) = (counters.offered, counters.late);
+        (counted.offered, counted.late, counted.spun) = (counters.offered, counters.late, counters.spun);
     }
 }
 
@@ -257,19 +258,34 @@ fn the_rate_changes_by_hand_and_the_change_is_in_the_result() {
 }
 
 #[test]
-fn frames_that_leave_late_are_counted_as_late() {
-    // A gap of a millisecond, and a pause of 50 ms in which frames are due all the same.
-    let mut bench = bench(Pace::Frames(Rate::per_second(1_000).unwrap()), Picos::from_millis(500));
+fn frames_that_waited_for_a_pause_to_end_leave_at_their_pace_and_are_not_late() {
+    let mut bench = bench(Pace::Frames(Rate::per_second(1_000).unwrap()), Picos::from_millis(700));
     let ask = |line: &str| bench.control.ask(line, bench.clock.now(), crate::By::Socket).unwrap();
-    // So many that some are left however late a busy machine comes to the pause.
-    send(&mut bench.host, (0..300).map(frame));
+    send(&mut bench.host, (0..200).map(frame));
     std::thread::sleep(Duration::from_millis(20));
     ask("pause");
-    std::thread::sleep(Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(100));
     ask("resume");
-    assert_eq!(receive(&mut bench.target, 300, bench.clock).len(), 300);
+    assert_eq!(receive(&mut bench.target, 200, bench.clock).len(), 200);
     bench.running.join();
-    assert!(bench.tally.0.lock().unwrap().late >= 20, "{}", bench.tally.0.lock().unwrap().late);
+    let counted = bench.tally.0.lock().unwrap().clone();
+    // They are due a millisecond apart, but for the pause: none was late because of it, nothing is made up for.
+    let gaps = counted.events.windows(2).map(|two| two[1].due.since(two[0].due));
+    let others: Vec<Picos> = gaps.filter(|gap| *gap != Picos::from_millis(1)).collect();
+    assert!(matches!(others[..], [pause] if pause > Picos::from_millis(90)), "{others:?}");
+    assert!(counted.events.windows(2).all(|two| two[1].sent > two[0].sent));
+}
+
+#[test]
+fn waiting_for_frames_and_for_their_time_is_no_work() {
+    // 20 ms apart: a frame is always waiting, and next to nothing is done.
+    let mut bench = bench(Pace::Frames(Rate::per_second(50).unwrap()), Picos::from_millis(400));
+    send(&mut bench.host, (0..100).map(frame));
+    let begun = bench.clock.now();
+    bench.running.join();
+    let (lasted, spun) = (bench.clock.now().since(begun), bench.tally.0.lock().unwrap().spun);
+    // Of a busy machine, others have a part.
+    assert!(spun.as_picos() > lasted.as_picos() / 20, "{spun:?} of {lasted:?}");
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl SendJob {
             }
             Some(file) => {
                 let mut recording = Recording::read(file, Room::of(plan))?;
+                source::check_times(plan, &recording)?;
                 source::taken(plan, &mut recording)?;
             }
             None => {

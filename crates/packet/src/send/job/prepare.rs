@@ -177,6 +177,7 @@ impl Look {
         let room = Room::of(plan);
         let (file, has_times) = recorded(plan);
         let mut recording = file.map(|file| Recording::read(file, room)).transpose()?;
+        recording.as_ref().map_or(Ok(()), |recording| source::check_times(plan, recording))?;
         let notes =
             recording.as_ref().map_or_else(Vec::new, |recording| words::of_recording(recording, has_times));
         let has_tape = recording.as_ref().is_some_and(|recording| !recording.is_whole);

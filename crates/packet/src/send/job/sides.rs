@@ -181,6 +181,7 @@ pub(super) fn table(handed: &Handed, senders: &[SenderReport]) -> Option<Table> 
 mod tests {
     use super::*;
     use crate::send::departures::Departures;
+    use crate::send::tape::Odd;
     use plan::packets::send::SendPlanFile;
     use schedule::{Schedule, Share};
     use units::Instant;
@@ -208,7 +209,7 @@ mod tests {
         let mut recording = Recording {
             frames: [true, false, true, false, true].map(datagram).to_vec(),
             offsets: vec![0, 1_000, 2_000, 5_000, 6_000],
-            backward: 0,
+            odd: Odd::default(),
             cut: 0,
             interfaces: 1,
             is_whole: true,

@@ -143,7 +143,9 @@ impl Record for Kept {
     fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
     fn phase(&mut self, _: Phase, _: Picos) {}
     fn tick(&mut self, _: Instant, counters: &EngineCounters) {
-        self.0.lock().unwrap().2 = *counters;
+        let known = &mut self.0.lock().unwrap().2;
+        assert!(counters.due >= known.due, "rows add up to the total: {} after {}", counters.due, known.due);
+        *known = *counters;
     }
 }
 
@@ -289,6 +291,13 @@ fn relative_departures_count_from_the_last() {
     let gaps: Vec<u64> = relative.windows(2).map(|pair| pair[1] - pair[0]).skip(5).collect();
     assert!(gaps.iter().all(|gap| (100..=101).contains(gap)), "{gaps:?}");
     assert_eq!(relative.len(), 92);
+    // No due time tells how long the thread stood still.
+    let stopped = |relative| {
+        let run = Run { relative, ..Run::of(1_000, 100) }.trick(5, Trick::Takes(Picos::from_millis(40)));
+        let counters = run.go().counters;
+        (counters.pauses, counters.paused.as_nanos().div_ceil(1_000_000))
+    };
+    assert_eq!((stopped(true), stopped(false)), ((1, 40), (0, 0)));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::super::job::none_of;
 use super::super::split::Splitter;
 use super::times::Starts;
-use super::{BESIDE, BLOCK_BYTES, BLOCK_FRAMES, Block, Offsets, Reel, Tape, TapeReport, TapeTimes};
+use super::{
+    BESIDE, BLOCK_BYTES, BLOCK_FRAMES, Block, MOST, Odd, Offsets, Reel, TOO_LONG, Tape, TapeReport, TapeTimes,
+};
 use crate::{JobControl, PacketError};
 use plan::packets::send::Speed;
 use plan::packets::split::{Side, Split};
@@ -158,14 +160,17 @@ impl Feeder {
             if self.is_done() {
                 break;
             }
-            let (offset, is_backward) = offsets.next(frame.stamp.as_unix_nanos());
+            let (offset, odd) = offsets.next(frame.stamp.as_unix_nanos());
+            if self.faster(offset) > MOST {
+                return Err(Stop::Wrong(format!("{}: {TOO_LONG}", self.setup.file.display())));
+            }
             all += 1;
             self.seen += 1;
             draft.read += frame.data.len() + BESIDE;
             let is_own = splitter.as_mut().is_none_or(|(splitter, side)| splitter.side(frame.data) == *side);
             if is_own {
                 own += 1;
-                self.note(is_backward, frame.data.len() < frame.length);
+                self.note(odd, frame.data.len() < frame.length);
                 draft.starts.push(self.start(offset));
                 draft.frames.push(frame.data.to_vec());
                 draft.places.push(all);
@@ -212,13 +217,16 @@ impl Feeder {
     }
 
     /// What is wrong with a frame is counted in the first round.
-    fn note(&self, is_backward: bool, is_cut: bool) {
-        let add = |counter: &AtomicU64, is_one| {
-            counter.fetch_add(u64::from(is_one), Ordering::Relaxed);
+    fn note(&self, odd: Odd, is_cut: bool) {
+        let add = |counter: &AtomicU64, count| {
+            counter.fetch_add(count, Ordering::Relaxed);
         };
         if self.round == 0 {
-            add(&self.report.backward, self.setup.speed.is_some() && is_backward);
-            add(&self.report.cut, is_cut);
+            let odd = if self.setup.speed.is_some() { odd } else { Odd::default() };
+            add(&self.report.backward, odd.backward);
+            add(&self.report.unstamped, odd.unstamped);
+            add(&self.report.ahead, odd.ahead);
+            add(&self.report.cut, u64::from(is_cut));
         }
     }
 

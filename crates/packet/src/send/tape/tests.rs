@@ -123,7 +123,7 @@ fn what_is_read_while_it_is_sent_leaves_as_if_it_were_in_memory() {
         assert!(got == wanted, "the same numbers, times and bytes");
         assert_eq!(control.why(), None);
         let told = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        assert_eq!((told(&tape.report.backward), told(&tape.report.cut)), (recording.backward, 0));
+        assert_eq!((told(&tape.report.backward), told(&tape.report.cut)), (recording.odd.backward, 0));
     }
 }
 
@@ -250,7 +250,7 @@ fn one_step_back_is_one_timestamp_before_that_in_front() {
     }
     writer.finish(&Statistics::default()).unwrap();
     let held = Recording::read(&path, Room::Whole).unwrap();
-    assert_eq!((held.backward, held.offsets[1], held.offsets[5_999]), (1, 0, 5_998_000));
+    assert_eq!((held.odd.backward, held.offsets[1], held.offsets[5_999]), (1, 0, 5_998_000));
     let control = Arc::new(JobControl::default());
     let setup = TapeSetup {
         file: path,

@@ -27,6 +27,15 @@ impl Sweep {
         })
     }
 
+    /// A sentence if a load passed that the device may only have put off.
+    fn queued(&self) -> Option<String> {
+        let (slowest, length) = self.bench.queued?;
+        Some(format!(
+            "without a loss, frames were up to {slowest:#} under way in a trial of {length:#}: if they wait in a \
+             queue, the device forwards less than it takes; longer trials (--trial-time) show it"
+        ))
+    }
+
     pub fn findings(mut self) -> Findings {
         let SweepSettings { plan, goals, line_bps, .. } = &self.job;
         let mut tables = vec![tables::sizes(&self.found, goals, *line_bps, plan)];
@@ -62,6 +71,7 @@ impl Sweep {
             .flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
         notes.extend(limited.filter_map(|(size, found)| reached(size, found)));
         notes.extend(self.waited());
+        notes.extend(self.queued());
         notes.extend(self.resets.iter().enumerate().map(|(index, reset)| reset.statement(index + 1)));
         let report = |role, port: &mut dyn Port| ports::counted(ports::report_of(role, port.about()), port);
         let mut ports = Vec::new();

@@ -108,6 +108,7 @@ impl Sweep {
             control,
             ways: job.ways,
             drain: job.plan.drain,
+            queued: None,
             cpus: job.plan.cpus.clone(),
             base: if job.own.is_some() { 0 } else { drawn_base() },
             own: job.own,
