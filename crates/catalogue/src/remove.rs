@@ -35,13 +35,16 @@ impl Catalogue {
 
     /// What `prune` would remove, the newest first: all that have ended but the `keep` newest. Runs with a tag
     /// are left alone (they do not count, either) unless `tagged`; with `only`, just those that have this tag
-    /// are looked at. Runs outside of the runs folder are never pruned.
+    /// are looked at. Runs outside of the runs folder, and those that cannot be read, are never pruned.
     pub fn prunable(&self, keep: usize, only: Option<&Tag>, tagged: bool) -> Vec<&Entry> {
         let is_meant = |entry: &&Entry| match only {
             Some(tag) => entry.has_tag(tag.as_str()),
             None => tagged || entry.tags.is_empty(),
         };
-        let ended = |entry: &&Entry| entry.state != State::Running && self.is_in_runs_folder(entry);
+        // Who knows what a run is that cannot be read: it may be a newer version's.
+        let ended = |entry: &&Entry| {
+            !matches!(entry.state, State::Running | State::Unreadable) && self.is_in_runs_folder(entry)
+        };
         self.entries().iter().filter(ended).filter(is_meant).skip(keep).collect()
     }
 

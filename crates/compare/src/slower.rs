@@ -4,6 +4,8 @@
 //! the level 0.05, Holm's adjustment over the figures that are asked for, of all sides. So a change of 6 % that
 //! the trials cannot tell from 4 % does not fail, and a difference that is noise does not either. With one
 //! trial on a side there is no test, and the figures themselves are held against the limit.
+//!
+//! Of errors it asks for the share of requests without one, as of a rate: who fails at once answers soon.
 
 use crate::comparison::{Side, values};
 use crate::figure::{Better, Family, Figure};
@@ -12,7 +14,7 @@ use stats::power::{ALPHA, least_trials_for_ranks};
 use stats::{holm, mean, median, ranks, welch};
 
 /// The figures that decide unless others are named.
-pub const DEFAULT: [&str; 2] = ["latency.mean", "latency.p99"];
+pub const DEFAULT: [&str; 3] = ["errors", "latency.mean", "latency.p99"];
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,17 +81,24 @@ fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> Held {
         exceeds: true,
         note: String::new(),
     };
-    let (Some(x), Some(y)) = (values(figure, a), values(figure, b)) else {
+    let (Some(mut x), Some(mut y)) = (values(figure, a), values(figure, b)) else {
         let without = if values(figure, a).is_none() { &a.label } else { &b.label };
         return Held {
             note: format!("{without} has none: no response arrived, or it was not measured"),
             ..base
         };
     };
+    let better = match figure.name {
+        "errors" => {
+            x.iter_mut().chain(&mut y).for_each(|share| *share = 1.0 - *share);
+            Better::Higher
+        }
+        _ => figure.better,
+    };
     // A rate that is lower is slower.
-    let k = if figure.better == Better::Lower { 1.0 + limit } else { 1.0 - limit };
+    let k = if better == Better::Lower { 1.0 + limit } else { 1.0 - limit };
     if x.len() < 2 || y.len() < 2 {
-        let exceeds = match figure.better {
+        let exceeds = match better {
             Better::Lower => centre(figure, &y) > k * centre(figure, &x),
             Better::Higher => centre(figure, &y) < k * centre(figure, &x),
         };
@@ -102,7 +111,7 @@ fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> Held {
         Family::Percentiles => ranks::mann_whitney(&x, &y, k).map(|test| (test.p_above, test.p_below)),
     }
     .unwrap_or((1.0, 1.0));
-    let p = if figure.better == Better::Lower { above } else { below };
+    let p = if better == Better::Lower { above } else { below };
     // One side only: half of the least two-sided probability.
     let least = ranks::least_p(x.len(), y.len()) / 2.0 * asked as f64;
     let note = match figure.family {

@@ -212,7 +212,18 @@ fn is_open(comparison: &Comparison, held: &Held) -> bool {
 fn held_in_words(held: &Held, limit: &str) -> String {
     let Held { a, b, name, .. } = held;
     let p = held.p_adjusted.map_or(String::new(), |p| format!(" (p {})", probability_after_p(p)));
+    let fewer = if *name == "errors" { "fewer requests without an error" } else { "" };
     match (held.by, held.exceeds) {
+        (By::Test, true) if !fewer.is_empty() => {
+            format!("{b} is shown to have over {limit} {fewer} than {a}{p}")
+        }
+        (By::Test, false) if !fewer.is_empty() => {
+            format!("{b} is not shown to have over {limit} {fewer} than {a}{p}")
+        }
+        (By::Figures, true) if !fewer.is_empty() => format!("{b} has over {limit} {fewer} than {a}"),
+        (By::Figures, false) if !fewer.is_empty() => {
+            format!("{b} does not have over {limit} {fewer} than {a}")
+        }
         (By::Nothing, _) => format!("{name} of {a} and {b} cannot be compared"),
         (By::Test, true) => format!("{b} is shown to be slower than {a} by more than {limit} in {name}{p}"),
         (By::Test, false) => {

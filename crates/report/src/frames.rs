@@ -77,6 +77,7 @@ pub fn received(received: &ReceivedReport) -> Vec<String> {
     parts.extend(part(received.duplicated, "twice"));
     parts.extend(part(received.reordered, "out of order"));
     parts.extend(part(received.corrupted, "damaged"));
+    parts.extend(part(received.merged, "held several: losses unknown"));
     parts.extend((received.mixed > 0).then(|| "numbers of more than one run: losses unknown".to_owned()));
     parts.extend(part(received.unsigned, "of others"));
     parts

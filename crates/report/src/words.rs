@@ -359,6 +359,9 @@ pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
         Word::Degraded if without_response => "no response arrived; the outcomes hold, with the stated doubt",
         Word::Valid => "the generator kept up",
         Word::Degraded => "the figures hold, with the stated doubt",
+        Word::Invalid if fails(CriterionId::Finished) && !result.partial => {
+            "no verdict is kept here: the run's own folder has it"
+        }
         Word::Invalid if fails(CriterionId::Finished) => {
             "this run left no result: it was killed, or could not store it"
         }

@@ -66,8 +66,9 @@ pub struct Brief {
     pub own_tcp: bool,
     /// Where the run's connections go.
     pub peers: Peers,
-    /// The interface of the port over which they go, where the kernel does not carry them.
-    pub link: Option<Arc<LinkWatch>>,
+    /// The interface of the port over which they go, where the kernel does not carry them; those of the ports
+    /// that receive frames.
+    pub links: Vec<Arc<LinkWatch>>,
     pub spins: bool,
     /// CPUs that threads are pinned to; empty leaves it to the kernel.
     pub cpus: Vec<u32>,
@@ -138,10 +139,10 @@ impl Brief {
         self.has_frames && (totals.measured + percent < planned || planned + percent < totals.until_last_due)
     }
 
-    /// `is_steered`: the rate was changed by hand, so that there is no one gap.
-    pub fn conditions(&self, clock: &HostClock, is_steered: bool, seen: Seen) -> Conditions {
+    /// Where the rate was changed by hand, the shortest of its gaps counts.
+    pub fn conditions(&self, clock: &HostClock, control: &schedule::Control, seen: Seen) -> Conditions {
         let load = match self.load_loop {
-            Loop::Open { .. } if is_steered => Loop::Open { gap: None },
+            Loop::Open { gap: Some(gap) } => Loop::Open { gap: Some(control.shortest_gap(gap)) },
             load => load,
         };
         Conditions {
@@ -241,7 +242,8 @@ pub trait Driven {
     fn join(&mut self);
 
     /// What it sent elsewhere by itself, past all sinks; after `join`.
-    fn written(&self) -> Option<SinkStatus> {
+    fn written(&self, totals: &RunTotals) -> Option<SinkStatus> {
+        let _ = totals;
         None
     }
 

@@ -15,8 +15,9 @@ use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals, TransmitPl
 use os::peers::Peers;
 use packet::ctl::{Keys, Server};
 use packet::{Facts, Findings, Job, JobControl, Running};
-use plan::packets::{Command, PacketPlan};
-use port::DropPlace;
+use plan::packets::{Command, PacketPlan, PlannedPort};
+use port::interface::LinkWatch;
+use port::{Address, DropPlace};
 use predict::Demand;
 use schedule::Halt;
 use std::io::IsTerminal;
@@ -81,10 +82,6 @@ struct Frames {
 }
 
 impl Frames {
-    fn only_received(&self) -> bool {
-        matches!(self.command, Command::Capture | Command::Gaps)
-    }
-
     fn new(job: Box<dyn Job>, plan: &PacketPlan, clock: HostClock, has_keys: bool) -> Self {
         let facts = job.facts();
         Self {
@@ -101,6 +98,10 @@ impl Frames {
             keys: None,
             server: None,
         }
+    }
+
+    fn only_received(&self) -> bool {
+        matches!(self.command, Command::Capture | Command::Gaps)
     }
 }
 
@@ -147,7 +148,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         source_addresses: 1,
         own_tcp: false,
         peers: Peers::default(),
-        link: None,
+        links: links(plan),
         spins: facts.spins,
         cpus: Vec::new(),
         io: facts.target.clone(),
@@ -242,14 +243,19 @@ impl Driven for Frames {
 
     fn frame_conditions(&self) -> Option<FrameConditions> {
         let gap = self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3);
-        let known = conditions(&self.findings, gap);
+        let mut known = conditions(&self.findings, gap);
+        let shortest = |gap: f64| self.control.shortest_gap(Picos::from_picos((gap * 1e3) as u64));
+        known.requested_gap_ns = known.requested_gap_ns.map(|gap| shortest(gap).as_picos() as f64 / 1e3);
         let port_failed = self.control.halt() == Halt::Failed && !known.script_failed;
         let simulated = self.brief.simulated;
         let (flags, no_spin) = (self.flags, self.facts.no_spin.clone());
-        let gaps = self.findings.report.gaps.as_ref().map(|gaps| gaps.count);
-        let gaps = gaps.filter(|_| self.command == Command::Gaps);
+        let measured = self.findings.report.gaps.as_ref().filter(|_| self.command == Command::Gaps);
+        let gaps = measured.map(|gaps| gaps.count);
+        let gaps_impossible = measured.map_or(0, |gaps| gaps.backward + gaps.beyond);
         let of_file = self.only_received() && is_of_file(&self.findings);
-        Some(FrameConditions { gaps, port_failed, simulated, of_file, flags, no_spin, ..known })
+        let known = FrameConditions { gaps, gaps_impossible, port_failed, simulated, of_file, ..known };
+        let is_flood = self.command == Command::Send && !self.facts.is_open_loop;
+        Some(FrameConditions { flags, no_spin, is_flood, ..known })
     }
 
     /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their
@@ -274,6 +280,18 @@ impl Driven for Frames {
         }
         result.packets = Some(PacketReport { time: self.facts.time, ..self.findings.report.clone() });
     }
+}
+
+/// The interfaces of the ports that receive. What sends notices by itself that its link is down, and a sweep
+/// expects it of what it tests.
+fn links(plan: &PacketPlan) -> Vec<Arc<LinkWatch>> {
+    if !matches!(plan.command, Command::Capture | Command::Gaps | Command::Forward | Command::Send) {
+        return Vec::new();
+    }
+    let reads = |port: &PlannedPort| port.is_read || plan.command == Command::Forward;
+    let addresses = plan.ports().into_iter().filter(reads).filter_map(|port| port.address.parse().ok());
+    let interfaces = addresses.filter_map(|address: Address| LinkWatch::of(&address));
+    interfaces.map(Arc::new).collect()
 }
 
 /// Frames came from a file, not from a wire.
@@ -304,6 +322,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         outstanding: received.as_ref().map_or(0, |received| received.outstanding),
         mixed: received.as_ref().map_or(0, |received| received.mixed),
+        merged: received.as_ref().map_or(0, |received| received.merged),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
         card_clocks_ns: card_clocks_ns(ports),
         one_way_p50_ns: received

@@ -64,6 +64,13 @@ pub fn check(plan: Plan) -> Result<(), Failure> {
     http.engine.map_or(Ok(()), |engine| engine.check_port().map_err(Failure::wrong))
 }
 
+/// The canonical text, with absolute paths also in `--via`.
+fn text_from_anywhere(plan: &Plan) -> String {
+    let mut plan = plan.clone();
+    plan.connection.via = plan.connection.via.map(|via| http::via_from_anywhere(&via));
+    plan.to_toml_from_anywhere()
+}
+
 fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
     let choice = |what: &str, chosen: &str, why: &str| Choice {
         what: what.to_owned(),
@@ -77,7 +84,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
     });
     Brief {
         engine: "http",
-        plan_text: plan.to_toml_from_anywhere(),
+        plan_text: text_from_anywhere(plan),
         plan_hash: plan.hash().to_string(),
         line_files: facts.line_files.iter().map(Into::into).collect(),
         target: describe::target(plan),
@@ -99,7 +106,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         source_addresses: if own_tcp { 0 } else { plan.connection.source_ips.len().max(1) as u64 },
         own_tcp,
         peers: facts.peers.clone(),
-        link: engine.link().map(Arc::new),
+        links: engine.link().map(Arc::new).into_iter().collect(),
         spins: facts.spin,
         cpus: plan.engine.cpus.clone(),
         io: format!("{}: {}", facts.io.name(), facts.io.reason),
@@ -152,8 +159,8 @@ fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
     ];
     let was = |count| if count == 1 { "was" } else { "were" };
     let again = sent.into_iter().filter(|(count, _)| *count > 0).map(move |(count, why)| {
-        let (requests, was) = (report::counted(count, "request"), was(count));
-        format!("{requests} {was} {why}, and {was} sent again")
+        let times = if count == 1 { "once".to_owned() } else { report::counted(count, "time") };
+        format!("{times}, a request was {why}, and was sent again")
     });
     let surplus = (notes.surplus > 0).then(|| {
         let closed = report::counted(notes.surplus, "connection");
@@ -262,8 +269,9 @@ impl Driven for Http {
         }
     }
 
-    fn written(&self) -> Option<SinkStatus> {
-        by_module::written(self.notes.module.as_ref()?, &self.run)
+    fn written(&self, totals: &RunTotals) -> Option<SinkStatus> {
+        let (offered, cut_off) = (totals.offered(), totals.tally.cut_off);
+        by_module::written(self.notes.module.as_ref()?, &self.run, offered, cut_off)
     }
 
     fn tell(&self, result: &mut RunResult, totals: &RunTotals) {

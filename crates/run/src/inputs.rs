@@ -49,6 +49,17 @@ impl Inputs {
         }
     }
 
+    /// Those that are no longer what they were, each in a sentence.
+    pub fn changed(&self) -> Vec<String> {
+        let has_changed = |(file, before): &&(PathBuf, Look)| {
+            matches!(before, Look::File { .. }) && look(file).as_ref() != Some(before)
+        };
+        let said = |(file, _): &(PathBuf, Look)| {
+            format!("{} changed during the run: the load may be made from either version", file.display())
+        };
+        self.0.iter().filter(has_changed).map(said).collect()
+    }
+
     /// Reads them, when the load is over. One that has changed meanwhile has no digest, and a pipe never has.
     pub fn read(&self) -> Vec<InputFile> {
         let read = |(file, before): &(PathBuf, Look)| {
@@ -120,6 +131,8 @@ mod tests {
         let read = inputs.read();
         let has_digest: Vec<bool> = read.iter().map(|input| input.sha256.is_some()).collect();
         assert_eq!(has_digest, [false, true, false, true], "{read:?}");
+        let changed = inputs.changed();
+        assert!(changed.len() == 1 && changed[0].contains("/file changed during the run"), "{changed:?}");
         assert_eq!(read[2].file, "/dev/stdin");
     }
 

@@ -32,7 +32,12 @@ impl RunFiles {
         if let Some((chain, key)) = &plan.tls.client {
             read.extend([chain.clone(), key.clone()]);
         }
-        Self { inputs: plan.files(), read, ..Self::default() }
+        let mut files = Self { inputs: plan.files(), read, ..Self::default() };
+        if let Some(port) = http::port_of_via(plan) {
+            files.read.extend(port.password_file());
+            files.written.extend(port.beside(1).into_iter().map(|file| (format!("--via {port}"), file)));
+        }
+        files
     }
 
     pub fn of_frames(plan: &PacketPlan) -> Self {

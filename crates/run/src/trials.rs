@@ -111,13 +111,23 @@ fn no_file_twice(words: &[OsString]) -> anyhow::Result<()> {
 /// The first trial would read all of standard input, and nothing would be left for the others.
 fn no_standard_input(words: &[OsString]) -> anyhow::Result<()> {
     const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-    let is_read = |word: &&str| {
-        let name = word.rsplit(['=', '@', ':']).next().unwrap_or_default();
-        NAMES.contains(&name) || word.ends_with("@-") || word.ends_with("pcap:-")
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let is_read = |at: &usize| {
+        let word = words[*at];
+        let before = at.checked_sub(1).map_or("", |before| words[before]);
+        let own =
+            word.strip_prefix("--data=").or_else(|| word.strip_prefix("-d")).filter(|text| !text.is_empty());
+        if let Some(body) = own.or_else(|| ["-d", "--data"].contains(&before).then_some(word)) {
+            return body.strip_prefix('@').is_some_and(|file| file == "-" || NAMES.contains(&file));
+        }
+        let value = word.split_once('=').filter(|_| word.starts_with("--")).map_or(word, |(_, value)| value);
+        let is_text = ["-H", "--header"].contains(&before);
+        !is_text && (NAMES.contains(&value.strip_prefix("pcap:").unwrap_or(value)) || value == "pcap:-")
     };
-    match words.iter().filter_map(|word| word.to_str()).find(is_read) {
-        Some(word) => Err(anyhow!(
-            "'{word}': standard input can be read once, and each trial would need it; name a file instead"
+    match (0..words.len()).find(is_read) {
+        Some(at) => Err(anyhow!(
+            "'{}': standard input can be read once, and each trial would need it; name a file instead",
+            words[at]
         )),
         None => Ok(()),
     }
@@ -384,18 +394,32 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_refused_by_any_name() {
-        let is_refused = |text: &str| {
-            let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+    fn standard_input_is_refused_by_any_name_where_it_would_be_read() {
+        let is_refused = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             no_standard_input(&words).is_err()
         };
-        for words in
-            ["http -d @- u", "http -d@- u", "http --data=@/dev/stdin u", "gaps pcap:/dev/fd/0", "gaps pcap:-"]
-        {
-            assert!(is_refused(words), "{words}");
+        for words in [
+            &["http", "-d", "@-", "u"][..],
+            &["http", "-d@-", "u"],
+            &["http", "--data=@/dev/stdin", "u"],
+            &["http", "--body-stream", "/dev/stdin", "u"],
+            &["http", "--body-stream=/proc/self/fd/0", "u"],
+            &["gaps", "pcap:/dev/fd/0"],
+            &["gaps", "pcap:-"],
+        ] {
+            assert!(is_refused(words), "{words:?}");
         }
-        for words in ["http -d @body u", "http --junit - u", "http --to csv:- u"] {
-            assert!(!is_refused(words), "{words}");
+        for words in [
+            &["http", "-d", "@body", "u"][..],
+            &["http", "-d", "a@-", "u"],
+            &["http", "-d", "@@-", "u"],
+            &["http", "-d", "/dev/stdin", "u"],
+            &["http", "-H", "X: @-", "u"],
+            &["http", "-H", "X: @/dev/stdin", "u"],
+            &["http", "--junit", "-", "--to", "csv:-", "--duration", "1s", "u"],
+        ] {
+            assert!(!is_refused(words), "{words:?}");
         }
     }
 

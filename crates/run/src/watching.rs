@@ -86,8 +86,11 @@ impl Watching {
             letters: terminal::letters(),
             has_color: terminal::has_color(),
         };
-        let view = Terminal::start(about, self.signals.clone(), &brief.cpus).map_err(Failure::wrong)?;
-        (self.view, self.rate) = (Some(view), brief.steerable.ok());
+        match Terminal::start(about, self.signals.clone(), &brief.cpus) {
+            Ok(view) => (self.view, self.rate) = (Some(view), brief.steerable.ok()),
+            // As with --no-view: a terminal that nobody sits at does not reply.
+            Err(error) => complain(&format!("tare: no full-screen view: {error}")),
+        }
         Ok(())
     }
 

@@ -31,7 +31,13 @@ fn side(label: &str, trials: usize, level: f64, spread: f64, noise: &mut Noise) 
     let trial = |n| Trial {
         name: format!("{label}{n}"),
         folder: format!("{label}{n}").into(),
-        values: FIGURES.iter().map(|_| Some(level * (1.0 + spread * noise.normal()))).collect(),
+        values: FIGURES
+            .iter()
+            .map(|figure| {
+                let level = if figure.name == "errors" { level / 1_000.0 } else { level };
+                Some(level * (1.0 + spread * noise.normal()))
+            })
+            .collect(),
         ..Trial::default()
     };
     Side { label: label.to_owned(), trials: (0..trials).map(trial).collect() }
@@ -128,6 +134,24 @@ fn one_trial_a_side_gives_no_confidence() {
     let held = slower(&sides, 0.05, &[figure("latency.p99").unwrap()]);
     assert!(held.failed && held.figures[0].note.contains("without any confidence"));
     assert!(!slower(&sides, 1.5, &[figure("latency.p99").unwrap()]).failed);
+}
+
+/// Errors come soon: their latency is no better one.
+#[test]
+fn who_answers_only_with_errors_is_not_as_fast() {
+    let mut noise = Noise(1);
+    let figures = compare::DEFAULT.map(|name| figure(name).unwrap());
+    let failed = |wrong: u64, trials: usize, noise: &mut Noise| {
+        let mut sides = [side("A", trials, 100.0, 0.01, noise), side("B", trials, 50.0, 0.01, noise)];
+        let errors = FIGURES.iter().position(|figure| figure.name == "errors").unwrap();
+        for (side, share) in sides.iter_mut().zip([0.0, wrong as f64 / 100.0]) {
+            side.trials.iter_mut().for_each(|trial| trial.values[errors] = Some(share));
+        }
+        slower(&sides, 0.05, &figures).failed
+    };
+    for trials in [1, 5] {
+        assert_eq!([0, 4, 6, 100].map(|wrong| failed(wrong, trials, &mut noise)), [false, false, true, true]);
+    }
 }
 
 #[test]

@@ -32,8 +32,8 @@ impl Prepared<'_> {
         result.thresholds = judged.thresholds;
         result.inputs = self.inputs.read();
         result.fill(&watched.totals, &verdict, &watched.health, spans, &brief.names);
-        let notes = self.notes.into_iter().chain(brief.weighed.note(&verdict)).collect();
-        tell(&mut result, &watched, notes, engine.as_ref(), ending.unreachable);
+        let notes = self.notes.into_iter().chain(self.inputs.changed()).chain(brief.weighed.note(&verdict));
+        tell(&mut result, &watched, notes.collect(), engine.as_ref(), ending.unreachable);
         if !options.save {
             result.environment.clear();
         }
@@ -44,7 +44,7 @@ impl Prepared<'_> {
             // A sink may take its time: whoever ends the program meanwhile has the result.
             sink.save(&mut result);
             result.sinks = hub.finish(&result);
-            result.sinks.extend(engine.written());
+            result.sinks.extend(engine.written(&watched.totals));
             run_sinks::tell(&result.sinks);
         }
         let documents = Documents { plan: &brief.plan_text, environment: &self.environment };
@@ -73,7 +73,7 @@ fn judge(
     options: &Options,
 ) -> Judged {
     let totals = &watched.totals;
-    let conditions = brief.conditions(clock, watched.steered.is_some(), watched.seen());
+    let conditions = brief.conditions(clock, engine.control(), watched.seen());
     let verdict = measure::judge(totals, &watched.health, &conditions);
     let unmeasured = watched.stopped == Stopped::Interrupted && totals.offered() == 0;
     let verdict = if unmeasured { verdict.of_a_warm_up() } else { verdict };

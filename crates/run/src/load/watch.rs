@@ -9,7 +9,7 @@ use crate::{interrupt, limits, run_sinks};
 use clock::{Agreement, Clock, HostClock};
 use live::Update;
 use measure::{Collector, FrameConditions, HealthSummary, Label, Probe, RunTotals};
-use schedule::Halt;
+use schedule::{Control, Halt};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,23 +76,25 @@ impl Prepared<'_> {
         }
         let mut collector = None;
         let mut begun_at = Instant::EPOCH;
-        engine.start(&mut |origin: Instant| {
+        let started = engine.start(&mut |origin: Instant| {
             begun_at = origin;
             let (mut joined, recorders) = measure::recorders(brief.settings(origin));
             if !brief.simulated {
-                let probe = Probe::new(origin, brief.source_addresses, &brief.peers);
-                joined.watch(match brief.link.clone() {
-                    None => probe,
-                    Some(link) => {
-                        let name = link.name_here().map(str::to_owned);
-                        probe.with_link(name.as_deref(), Box::new(move || link.losses()))
-                    }
-                });
+                let mut probe = Probe::new(origin, brief.source_addresses, &brief.peers);
+                if brief.has_frames {
+                    probe = probe.of_no_links();
+                }
+                joined.watch(brief.links.iter().cloned().fold(probe, |probe, link| {
+                    let name = link.name_here().map(str::to_owned);
+                    probe.with_link(name.as_deref(), Box::new(move || link.losses()))
+                }));
             }
             collector = Some(joined);
             hub.start(run_sinks::origin_unix_ns(&clock, origin));
             run_sinks::tapped(recorders, origin, hub)
-        })?;
+        });
+        // What could not begin has no result, and leaves nothing.
+        started.inspect_err(|_| sink.discard())?;
         // Not before signals are heeded and the load knows its commands: whoever sees the socket uses them.
         engine.settle_in(sink.anchor().as_deref());
         let _patient = os::scheduling::Patient::begin();
@@ -136,8 +138,7 @@ impl Prepared<'_> {
             }
             engine.steer(watching, clock.now());
             watching.look(is_new.take(), || {
-                let is_steered = engine.steered(begun_at).is_some();
-                let so_far = so_far(begun, brief, &clock, &collector, is_steered);
+                let so_far = so_far(begun, brief, &clock, &collector, engine.control());
                 let shown = shown.borrow().as_ref().map(TimelineBuilder::view).unwrap_or_default();
                 Update { result: Arc::new(so_far), timeline: Arc::new(shown) }
             });
@@ -145,7 +146,7 @@ impl Prepared<'_> {
         engine.join();
         let (totals, health) = collector.finish(clock.now(), &mut row);
         let mut sinks = hub.end_rows(run_sinks::PATIENCE);
-        sinks.extend(engine.written());
+        sinks.extend(engine.written(&totals));
         let agreement = if worst.holds() { watch.check() } else { worst };
         let timeline = timeline.view();
         let stopped: Stopped = engine.control().halt().into();
@@ -174,14 +175,11 @@ fn so_far(
     brief: &Brief,
     clock: &HostClock,
     collector: &Collector,
-    is_steered: bool,
+    control: &Control,
 ) -> RunResult {
     let totals = collector.totals();
-    let verdict = measure::judge_so_far(
-        totals,
-        collector.health(),
-        &brief.conditions(clock, is_steered, Seen::default()),
-    );
+    let verdict =
+        measure::judge_so_far(totals, collector.health(), &brief.conditions(clock, control, Seen::default()));
     let mut result = begun.clone();
     let spans = Spans::of(totals, brief.length(false, totals));
     result.fill(totals, &verdict, collector.health(), spans, &brief.names);
