@@ -363,6 +363,22 @@ fn every_frame_is_counted_once_while_the_far_link_is_down() {
     assert!(!run.criterion("links.down").holds, "{run}");
 }
 
+/// The next link takes less, or frames were merged on their way here.
+#[test]
+fn frames_that_are_too_long_for_the_far_interface_are_in_no_valid_run() {
+    let _beside = beside_others();
+    let way = Way::new(By::Process, RULES);
+    run_in(way.bed.generator(), "ip link set gen0 mtu 3000");
+    run_in(way.bed.middlebox().unwrap(), "ip link set mid0 mtu 3000");
+    let running = way.forward("-t 30 --accept-invalid");
+    assert_eq!(way.send("--src 198.18.0.1 --size 2000 -n 100 --rate 1k"), 100);
+    std::thread::sleep(SETTLED);
+    let run = running.end();
+    assert_eq!(run.outcome("frame.too_long"), 100, "{run}");
+    assert!(run.word() == "INVALID" && !run.criterion("transmit.drops").holds, "{run}");
+    assert!(run.criterion("transmit.drops").advice.contains("MTU"), "{run}");
+}
+
 #[test]
 fn bad_input_is_named_before_anything_is_opened() {
     let _beside = beside_others();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tare_system_tests::bed::TestBed;
-use tare_system_tests::{Run, Tare, assert_close, beside_others, binary, need, scratch};
+use tare_system_tests::{Run, Running, Tare, assert_close, beside_others, binary, need, scratch};
 
 /// A pcap with nanoseconds, little endian, of empty frames with these times.
 fn pcap(folder: &Path, name: &str, stamps: &[u64]) -> PathBuf {
@@ -298,6 +298,19 @@ fn print_plan_refuses_captures_and_lists_as_the_run_does() {
     }
 }
 
+/// How fast a file is read says nothing of the time in it.
+#[test]
+fn a_length_is_that_of_the_files_own_times() {
+    let folder = scratch();
+    let stamps: Vec<u64> = (0..3_000).map(|n| 1_700_000_000_000_000_000 + n * 1_000_000).collect();
+    let file = pcap(folder.path(), "three-seconds", &stamps);
+    for command in ["gaps", "capture pcap:"] {
+        let separator = if command == "gaps" { " " } else { "" };
+        let run = Tare::packets(&format!("{command}{separator}{} -t 1", file.display())).run();
+        assert_eq!(run.total("done"), 1_000, "{run}");
+    }
+}
+
 #[test]
 fn live_gaps_are_measured_by_kernel_stamps_against_due_times() {
     let _beside = beside_others();
@@ -315,4 +328,40 @@ fn live_gaps_are_measured_by_kernel_stamps_against_due_times() {
         "{run}"
     );
     assert!(run.float("packets.gaps.stamp_error_ns") >= 1.0, "{run}");
+}
+
+/// What came to an interface that is switched off nobody saw: that pause is not the sender's.
+#[test]
+fn an_interface_that_goes_down_while_it_receives_is_told_by_the_verdict() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    let running = ["gaps packet:sink0", "capture packet:sink0"]
+        .map(|command| Tare::packets(&format!("{command} -t 3 --accept-invalid")).inside(bed.sink()).start());
+    running.iter().for_each(|one| one.sleep_until(Duration::ZERO));
+    let sender = Tare::packets("send packet:gen0 -m 02:18:00:00:00:02 --rate 1k -t 4 --accept-invalid");
+    let sender = sender.inside(bed.generator()).start();
+    std::thread::sleep(Duration::from_millis(1_000));
+    bed.ip(bed.sink(), "link set sink0 down");
+    bed.ip(bed.sink(), "link set sink0 up");
+    for run in running.map(Running::finish) {
+        let lost = run.criterion("links.lost");
+        assert!(!lost.holds && lost.advice.contains("was down, or lost its link"), "{lost:?}: {run}");
+        assert_ne!(run.word(), "VALID", "{run}");
+    }
+    sender.finish();
+}
+
+/// Frames that came before the run began, and times at which they were read, would make it another one.
+#[test]
+fn the_rate_of_few_live_frames_is_that_of_their_gaps() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    let sender = Tare::packets("send packet:gen0 -m 02:18:00:00:00:02 --rate 5k -t 4 --accept-invalid");
+    let sender = sender.inside(bed.generator()).start();
+    std::thread::sleep(Duration::from_millis(1_500));
+    let run = Tare::packets("gaps packet:sink0 -n 300 -t 20").inside(bed.sink()).start().finish_unchecked();
+    let by_gaps = 1e9 / run.float("packets.gaps.mean_ns");
+    let rate = run.float("rate.achieved_per_s");
+    assert!(rate < by_gaps * 1.15, "{rate}/s, by their gaps {by_gaps}/s: {run}");
+    sender.finish_unchecked();
 }

@@ -135,6 +135,8 @@ fn frames_that_come_later_than_is_waited_are_no_loss() {
     let run = Tare::packets(&words).limit(Duration::from_secs(60)).start().finish_unchecked();
     // Taken for lost, a tenth of them would leave no rate at all.
     assert_eq!(cell(&run, "sweep", 0, "NDR"), 2_000.0, "{run}");
+    // A queue that is longer than the trial lets any load pass.
+    assert!(run.remarks().contains("under way in a trial of 200 ms"), "{}", run.remarks());
 }
 
 #[test]

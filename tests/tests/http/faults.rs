@@ -46,7 +46,7 @@ fn a_reset_in_a_pipeline_fails_the_request_that_it_hit_and_no_other() {
         // Those behind it were sent again, seven at most for each, and are counted.
         let again = run.total("sent_again");
         assert!(again > 0 && again <= 7 * truth.ended("reset"), "{run}");
-        assert!(run.remarks().contains("were sent again"), "{run}");
+        assert!(run.remarks().contains("was sent again"), "{run}");
         assert_eq!(run.total("bytes_out"), run.total("wire_out"), "{run}");
     }
 }

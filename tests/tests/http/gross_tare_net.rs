@@ -88,6 +88,18 @@ fn holds(run: &Run, name: &str) -> bool {
     run.criterion(name).holds
 }
 
+/// A thread starts beside others on the same CPUs. Eight requests are due at the start, more than one in a
+/// hundred here: none of them waits for that.
+#[test]
+fn the_first_requests_of_a_closed_loop_are_not_late() {
+    let _light = light();
+    let target = Target::start("--delay 50ms");
+    patiently(5, || {
+        let run = Tare::http(&format!("--parallel 8 --duration 1s {}", target.url())).run();
+        assert!(holds(&run, "lateness.p99"), "{run}");
+    });
+}
+
 /// The generator is stopped for 600 ms of 3 s. Sixteen requests are under way then, of some thousands: their
 /// gross time is as long as the stop, and the target had nothing to do with it.
 fn stopped(io: &str) -> Run {

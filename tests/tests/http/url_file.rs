@@ -84,6 +84,7 @@ fn a_bad_line_far_down_is_an_outcome_that_names_its_number() {
     std::fs::write(&file, lines.join("\n")).expect("a scratch file");
     let run = sequential(&file, "--parallel 8 --requests 20000");
     assert_eq!((run.outcome("missed.bad_line"), run.outcome("200")), (2, 19_998), "{run}");
+    assert!(run.criterion("source.lost").advice.contains("2 departures had lines"), "{run}");
     assert!(run.remarks().contains("15000") && run.remarks().contains("17777"), "{run}");
 
     // Among the first 10 000 it is refused, with its number, before anything is sent.

@@ -155,7 +155,7 @@ fn what_a_file_of_urls_held_is_a_part_of_the_load_and_where_it_was_is_none() {
 fn that_nobody_knows_what_a_pipe_held_is_told() {
     let _guard = beside_others();
     let (home, target) = (Home(scratch()), Target::start(""));
-    let script = "for body in one two; do echo $body | \"$1\" http -n 3 -q --accept-invalid -d @- \"$2\" || exit; done";
+    let script = "for body in one two; do echo $body | \"$1\" http -n 300 -q --accept-invalid -d @- \"$2\" || exit; done";
     let piped = std::process::Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(tare_system_tests::binary())

@@ -37,7 +37,16 @@ fn numbers_of_a_queue_that_falls_behind_are_not_lost() {
         let of = |key: &str| received[key].as_u64();
         let sent = run.result["totals"]["sent"].as_u64();
         assert_eq!((of("signed"), of("lost"), of("outstanding").unwrap_or(0)), (sent, Some(0), 0), "{run}");
+        assert_eq!(
+            of("reordered"),
+            Some(0),
+            "threads that do not wait for each other are no disorder: {run}"
+        );
     }
+    // As fast as it goes, they take numbers in blocks.
+    let receive = format!("--receive packet,netns={}:sink0", bed.sink().name);
+    let run = send(&bed, &format!("{receive} --rate max --queues 2 --sign -n 50000 -m {NOBODY}")).run();
+    assert_eq!(run.result["packets"]["received"]["reordered"], 0, "{run}");
 }
 
 #[test]

@@ -126,6 +126,35 @@ fn an_interface_that_is_removed_leaves_a_complete_labelled_result() {
     assert!(told.contains("gen0"), "{told}");
 }
 
+/// Where no due time tells that the generator stood still, the rate would be taken for the one that was asked
+/// for.
+#[test]
+fn a_generator_that_stood_still_is_no_lower_rate() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    let sending = ["send packet:gen0 --rate max", "send packet:gen0 --rate 1k --relative"];
+    let sending = sending.map(|command| (bed.generator(), format!("{command} -t 2 -m {NOBODY}")));
+    let all = sending.into_iter().chain([(bed.sink(), "forward packet:sink0 -t 2".to_owned())]);
+    let running: Vec<_> = all
+        .map(|(side, command)| Tare::packets(&format!("{command} --accept-invalid")).inside(side).start())
+        .collect();
+    running.iter().for_each(|one| one.sleep_until(Duration::ZERO));
+    let stop = |which: &[tare_system_tests::Running], after, length| {
+        std::thread::sleep(Duration::from_millis(after));
+        which.iter().for_each(|one| one.process.signal(rustix::process::Signal::STOP));
+        std::thread::sleep(Duration::from_millis(length));
+        which.iter().for_each(|one| one.process.signal(rustix::process::Signal::CONT));
+    };
+    stop(&running[..2], 500, 400);
+    // Over its end: what came meanwhile is not read in time.
+    stop(&running[2..], 700, 600);
+    for run in running.into_iter().map(tare_system_tests::Running::finish) {
+        let pauses = run.criterion("pauses");
+        assert!(!pauses.holds && pauses.value > 0.05, "{pauses:?}: {run}");
+        assert_ne!(run.word(), "VALID", "{run}");
+    }
+}
+
 #[test]
 fn a_link_that_goes_down_and_up_again_costs_what_was_due_meanwhile() {
     let _guard = beside_others();

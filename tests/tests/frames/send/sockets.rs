@@ -48,7 +48,46 @@ fn datagrams_whose_next_hop_nobody_answers_for_were_not_sent() {
     }
 }
 
+/// A message of many datagrams stays one between interfaces of a host: a capture sees the first of them only.
+#[test]
+fn datagrams_that_stay_in_one_piece_are_no_losses_of_the_way() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    // As interfaces of a host are unless somebody changes them.
+    need("ethtool");
+    run_in(bed.generator(), "ethtool -K gen0 tx on gso on tso on");
+    let load = |gso: &str| {
+        let receive = format!("--receive packet,netns={}:sink0", bed.sink().name);
+        let load = format!("send udp{gso}:198.18.0.2:9 {receive} --sign --rate 1k --burst 500 -n 2000");
+        Tare::packets(&format!("{load} --accept-invalid")).inside(bed.generator()).run()
+    };
+    let run = load("");
+    let of = |run: &Run, key: &str| run.result["packets"]["received"][key].as_u64().unwrap_or(0);
+    assert_eq!((of(&run, "signed"), of(&run, "lost"), of(&run, "merged")), (2_000, 0, 0), "{run}");
+    let run = load(",gso=yes");
+    let merged = run.criterion("receiver.merged");
+    assert!(of(&run, "merged") > 10 && !merged.holds && merged.advice.contains("udp,gso=no"), "{run}");
+    assert_eq!(run.word(), "INVALID", "{run}");
+    // What it advises helps.
+    assert!(merged.advice.contains("'ethtool -K INTERFACE tx off'"), "{merged:?}");
+    run_in(bed.generator(), "ethtool -K gen0 tx off");
+    let run = load(",gso=yes");
+    assert_eq!((of(&run, "signed"), of(&run, "lost"), of(&run, "merged")), (2_000, 0, 0), "{run}");
+}
+
 /// The answer to each, that nobody has the port, comes from the address that sends.
+/// Such a veth counts bytes without Ethernet headers.
+#[test]
+fn datagrams_over_a_veth_whose_peer_runs_xdp_have_left() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    let receive = format!("xdp,netns={}:sink0", bed.sink().name);
+    let load = format!("send udp:198.18.0.2:9 --receive {receive} --rate 1k -n 500 --sign");
+    let run = Tare::packets(&format!("{load} --accept-invalid")).inside(bed.generator()).run();
+    assert_eq!((run.int("packets.received.signed"), run.int("packets.received.lost")), (500, 0), "{run}");
+    assert!(run.total("done") == 500 && run.criterion("transmit.drops").holds, "{run}");
+}
+
 #[test]
 fn datagrams_to_a_port_that_nobody_has_on_this_host_have_left() {
     let _guard = beside_others();

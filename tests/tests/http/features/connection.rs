@@ -238,7 +238,9 @@ fn a_throttle_holds_each_connection_back() {
         seconds(&free),
         seconds(&held)
     );
-    assert!(held.took > free.took + Duration::from_millis(500), "{:?}, {:?}", held.took, free.took);
+    // Of the loads themselves: a process may take seconds to start among hundreds.
+    let took = |run: &Run| run.float("rate.duration_s");
+    assert!(took(&held) > took(&free) + 0.5, "{} s, {} s: {held}", took(&held), took(&free));
 }
 
 #[test]

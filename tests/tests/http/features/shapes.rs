@@ -135,7 +135,9 @@ fn the_first_stop_rule_that_holds_ends_the_run() {
     let by_count = run("-c 2 -n 10 -z 30s");
     assert!(by_count.total("offered") == 10 && by_count.took < Duration::from_secs(5), "{by_count}");
     let by_time = run("-c 2 -n 1M -z 300ms");
-    assert!(by_time.total("offered") < 1_000 && by_time.took < Duration::from_secs(3), "{by_time}");
+    // A process may take seconds to start among hundreds; its load may not.
+    assert!(by_time.total("offered") < 1_000 && by_time.float("rate.duration_s") < 1.0, "{by_time}");
+    assert!(by_time.took < Duration::from_secs(10), "{by_time}");
     assert!(!by_time.result["partial"].as_bool().unwrap_or(true), "a planned end is no partial result");
 }
 
