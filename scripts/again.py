@@ -3,8 +3,9 @@
 
     again.py LOG      LOG: what `cargo test` said, with its lines "Running …"
 
-A test that looks at time can fail because of what else the machine did. A test that passes TWICE now is counted
-for itself and named; every other one has failed. More than MOST failures are no accident, and nothing runs again.
+A test that looks at time can fail because of what else the machine did. A test that passes TIMES of at most TRIES
+now is counted for itself and named; every other one has failed. More than MOST failures are no accident, and
+nothing runs again.
 The last line is `second try: N`, the tests that passed; the exit status is 0 if those are all that had failed.
 """
 
@@ -17,6 +18,7 @@ import sys
 
 MOST = 10
 TIMES = 2
+TRIES = 3
 LIMIT_S = 300
 
 
@@ -61,6 +63,15 @@ def passes(made, name):
     return True
 
 
+def passes_now(made, name):
+    """Whether it passes TIMES before it fails too often for that, and how many runs that took."""
+    passed = runs = 0
+    while passed < TIMES and runs - passed <= TRIES - TIMES:
+        runs += 1
+        passed += passes(made, name)
+    return passed == TIMES, runs
+
+
 def main():
     found = failed(pathlib.Path(sys.argv[1]))
     count = sum(map(len, found.values()))
@@ -77,8 +88,11 @@ def main():
         made = packages()
         for executable, names in found.items():
             for name in names:
-                if executable in made and all(passes(made[executable], name) for _ in range(TIMES)):
-                    print(f"SECOND TRY: {name} failed beside others, and passed {TIMES} times alone")
+                if executable not in made:
+                    continue
+                is_well, runs = passes_now(made[executable], name)
+                if is_well:
+                    print(f"SECOND TRY: {name} failed beside others, and passed {TIMES} of {runs} times alone")
                     passed += 1
     print(f"second try: {passed}")
     return int(passed < count)
