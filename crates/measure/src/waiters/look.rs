@@ -36,6 +36,10 @@ const BRIEF_NS: u64 = 50_000;
 const IDLE: u64 = 5;
 /// Threads of this process that are a target's.
 const OWN_TARGET: &str = "target-";
+/// What this program, and threads that it starts, are called. All others are of a program that runs a load by a
+/// binding (`libtare`, Python, Java).
+const PROGRAM: &str = "tare";
+const OWN_WORK: [&str; 7] = [PROGRAM, "capture ", "disk", "fault", "forward-", "module", "rules"];
 /// Threads of the kernel's that responses depend on. Its other work for a CPU may wait long, and to no harm.
 const OF_NETWORK: [&str; 4] = ["ksoftirqd/", "napi/", "irq/", "vhost-"];
 
@@ -46,6 +50,8 @@ pub(super) struct Look {
     targets: Targets,
     unseen: Unseen,
     own: u32,
+    /// This process is another program, which runs a load by a binding: a target may be within it.
+    is_embedded: bool,
     sees_all: bool,
     seen: HashMap<u32, Seen>,
     followed: Vec<Followed>,
@@ -168,16 +174,20 @@ enum Whose {
 impl Look {
     pub fn new(root: &Path, peers: &Peers) -> Self {
         let proc = root.join("proc");
+        let own = std::process::id();
         let is_aside = |pid: &u32| {
             let stat = text(&proc.join(pid.to_string()), "stat");
             stat.is_some_and(|stat| procfs::is_of_kernel(&stat) == Some(true) && !is_of_network(&stat))
         };
         Self {
             aside: numbers(&proc).filter(is_aside).collect(),
+            is_embedded: text(&proc.join(own.to_string()), "stat")
+                .and_then(|stat| procfs::name(&stat).map(|name| !name.starts_with(PROGRAM)))
+                .unwrap_or(false),
             targets: Targets::new(&proc, peers),
             unseen: Unseen::new(),
             sees_all: sees_all(&proc),
-            own: std::process::id(),
+            own,
             seen: HashMap::new(),
             followed: Vec::new(),
             found: Vec::new(),
@@ -230,7 +240,7 @@ impl Look {
             if self.aside.contains(&pid) {
                 continue;
             }
-            let is_target = self.targets.processes().contains(&pid) && pid != self.own;
+            let is_target = self.targets.processes().contains(&pid) && (pid != self.own || self.is_embedded);
             if is_target {
                 let process = self.proc.join(pid.to_string());
                 self.unseen.see(pid, text(&process, "stat"), text(&process, "status"));
@@ -238,7 +248,7 @@ impl Look {
             let tasks = self.proc.join(pid.to_string()).join("task");
             for tid in numbers(&tasks) {
                 let task = tasks.join(tid.to_string());
-                if is_target {
+                if is_target && !(pid == self.own && is_own_work(&task)) {
                     self.unseen.may_use(text(&task, "status"));
                 }
                 if let Some(times) = text(&task, "schedstat").and_then(|text| times(&text)) {
@@ -259,7 +269,7 @@ impl Look {
         let followed_ns = before.followed_ns.map(|_| 0);
         let mut gained = times.since(&before.times);
         // Who wanted a CPU at the last look, wants one now and had none meanwhile has waited all the time.
-        let wants = pid != self.own && is_runnable(&task);
+        let wants = (pid != self.own || self.is_embedded) && is_runnable(&task);
         let goes_on = wants && before.wants && gained.is_nothing();
         let pending_ns = if goes_on { before.pending_ns + span_ns } else { 0 };
         self.seen.insert(tid, Seen { times, look: self.looks, followed_ns, wants, pending_ns });
@@ -345,7 +355,11 @@ impl Look {
         let is_of_kernel = procfs::is_of_kernel(&stat) == Some(true);
         let mut kin = 0;
         let whose = if pid == self.own {
-            if name.starts_with(OWN_TARGET) { Whose::Target } else { Whose::Ours }
+            let is_within = self.is_embedded && self.targets.processes().contains(&pid);
+            match name.starts_with(OWN_TARGET) || is_within && !is_work(name) {
+                true => Whose::Target,
+                false => Whose::Ours,
+            }
         } else if is_of_network(&stat) {
             Whose::Target
         } else if is_of_kernel || procfs::policy(&stat)? == IDLE {
@@ -390,6 +404,15 @@ impl Followed {
             self.core = core;
         }
     }
+}
+
+/// Whether a thread of this process has a name that Tare gave it.
+fn is_work(name: &str) -> bool {
+    OWN_WORK.iter().any(|begins| name.starts_with(begins))
+}
+
+fn is_own_work(task: &Path) -> bool {
+    text(task, "stat").is_some_and(|stat| procfs::name(&stat).is_some_and(is_work))
 }
 
 /// Whether a thread wants a CPU.

@@ -1,5 +1,7 @@
 //! What is seen of threads that wait, in a /proc of files.
 
+mod within;
+
 use super::*;
 use std::os::unix::fs::symlink;
 
