@@ -59,7 +59,7 @@ pub unsafe extern "C" fn tare_rules_compile(rules: *const c_char, compiled: *mut
 /// Closes rules. A thread that is using them finishes its call.
 #[unsafe(no_mangle)]
 pub extern "C" fn tare_rules_close(rules: tare_rules) -> i32 {
-    guard(|| RULES.remove(rules).map(drop))
+    guard(|| RULES.remove_shared(rules).map(drop))
 }
 
 /// Decides for one frame of `length` bytes, from its Ethernet header on.

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn tare_run_result(run: tare_run, result: *mut *const c_ch
 #[unsafe(no_mangle)]
 pub extern "C" fn tare_run_close(run: tare_run) -> i32 {
     guard(|| {
-        let held = RUNS.remove(run)?;
+        let held = RUNS.remove_shared(run)?;
         held.run.stop();
         let _ = held.run.outcome(Picos::MAX);
         Ok(())

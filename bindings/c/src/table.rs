@@ -79,11 +79,21 @@ impl<T> Table<T> {
 impl<T: Clone> Table<T> {
     /// A copy of what several may use at once; waits a moment for others who ask.
     pub fn shared(&self, handle: u64) -> Result<T, Error> {
-        loop {
-            match self.alone(handle, |thing| Ok(thing.clone())) {
-                Err(Error::Busy(_)) => std::hint::spin_loop(),
-                other => return other,
-            }
+        patiently(|| self.alone(handle, |thing| Ok(thing.clone())))
+    }
+
+    /// As [`Self::remove`], of what several may use at once.
+    pub fn remove_shared(&self, handle: u64) -> Result<T, Error> {
+        patiently(|| self.remove(handle))
+    }
+}
+
+/// Nobody holds what is shared for longer than it takes to copy it.
+fn patiently<T>(mut ask: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    loop {
+        match ask() {
+            Err(Error::Busy(_)) => std::hint::spin_loop(),
+            other => return other,
         }
     }
 }
@@ -129,6 +139,20 @@ mod tests {
         let panics = || table.alone(handle, |_| -> Result<(), Error> { panic!("on purpose") });
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
         assert_eq!(code(table.remove(handle)), "1");
+    }
+
+    #[test]
+    fn what_is_shared_is_closed_although_others_ask_for_it() {
+        let table = Table::new(1, "thing");
+        for _ in 0..200 {
+            let handle = table.insert(1_u32).unwrap();
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| while table.shared(handle).is_ok() {});
+                }
+                assert_eq!(code(table.remove_shared(handle)), "1");
+            });
+        }
     }
 
     #[test]
