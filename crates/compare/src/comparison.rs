@@ -87,7 +87,13 @@ pub struct Compared {
     /// The mean of the trials, or of percentiles the middle trial's (never a mean).
     pub a: f64,
     pub b: f64,
-    /// (B − A) / A: of means, or of percentiles the median over all pairs of trials. `None` where A is 0.
+    /// Trials whose value is only a lower bound: requests that never ended could reach it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub a_bounds: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub b_bounds: usize,
+    /// (B − A) / A: of means, or of percentiles the median over all pairs of trials. `None` where A is 0,
+    /// or one of both is only a lower bound.
     pub change: Option<f64>,
     /// Where the true change lies, with [`CONFIDENCE`]; absent where too few trials can say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +116,10 @@ pub struct Compared {
     pub trials_for_5_percent: Option<u64>,
 }
 
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// How a figure was tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +139,8 @@ pub enum Finding {
     NoDifference,
     /// There is one, but of less than half a percent.
     Negligible,
+    /// There would be one, but what looks smaller is only a lower bound.
+    OnlyBounds,
     Lower,
     Higher,
 }
@@ -141,6 +153,10 @@ impl Compared {
             (Finding::Lower, better) => Some(better == Better::Higher),
             _ => None,
         }
+    }
+
+    pub const fn has_bounds(&self) -> bool {
+        self.a_bounds + self.b_bounds > 0
     }
 
     /// Whether so few trials could show a difference at all, with all that are adjusted together.
@@ -192,6 +208,11 @@ pub fn values(figure: &Figure, side: &Side) -> Option<Vec<f64>> {
     side.trials.iter().map(|trial| trial.value(figure)).collect()
 }
 
+/// Of every trial, whether the figure is only a lower bound.
+pub fn bounds(figure: &Figure, side: &Side) -> Vec<bool> {
+    side.trials.iter().map(|trial| trial.is_bound(figure)).collect()
+}
+
 fn compared(figure: &Figure, a: &Side, b: &Side, pairs: usize) -> Option<Compared> {
     let (x, y) = (values(figure, a)?, values(figure, b)?);
     if x.is_empty() || y.is_empty() {
@@ -204,6 +225,8 @@ fn compared(figure: &Figure, a: &Side, b: &Side, pairs: usize) -> Option<Compare
         better: figure.better,
         a: centre(figure.family, &x),
         b: centre(figure.family, &y),
+        a_bounds: count(&bounds(figure, a)),
+        b_bounds: count(&bounds(figure, b)),
         change: None,
         change_interval: None,
         test: Test::None,
@@ -216,7 +239,7 @@ fn compared(figure: &Figure, a: &Side, b: &Side, pairs: usize) -> Option<Compare
         a_trials: x,
         b_trials: y,
     };
-    compared.change = (compared.a > 0.0).then(|| compared.b / compared.a - 1.0);
+    compared.change = (compared.a > 0.0 && !compared.has_bounds()).then(|| compared.b / compared.a - 1.0);
     if compared.a_trials.len() > 1 && compared.b_trials.len() > 1 {
         match figure.family {
             Family::Means => test_means(&mut compared),
@@ -235,6 +258,10 @@ pub fn percentiles() -> usize {
     FIGURES.iter().filter(|figure| figure.family == Family::Percentiles).count()
 }
 
+fn count(bounds: &[bool]) -> usize {
+    bounds.iter().filter(|is_bound| **is_bound).count()
+}
+
 fn centre(family: Family, values: &[f64]) -> f64 {
     match family {
         Family::Means => stats::mean(values),
@@ -248,6 +275,9 @@ fn test_means(compared: &mut Compared) {
     compared.test = Test::WelchT;
     compared.p = Some(test.p());
     compared.effect = welch::hedges_g(x, y);
+    if compared.has_bounds() {
+        return;
+    }
     let (low, high) = test.interval(CONFIDENCE);
     // No figure is negative: none can lose more than all of it.
     compared.change_interval =
@@ -260,6 +290,9 @@ fn test_percentiles(compared: &mut Compared) {
     compared.test = Test::MannWhitney;
     compared.p = Some(test.p);
     compared.effect = ranks::cliffs_delta(x, y);
+    if compared.has_bounds() {
+        return;
+    }
     if let Some((ratio, interval)) = ranks::ratio(x, y, CONFIDENCE) {
         compared.change = Some(ratio - 1.0);
         compared.change_interval = interval.map(|(low, high)| (low - 1.0, high - 1.0));
@@ -300,10 +333,16 @@ fn adjust(pairs: &mut [Pair], family: Family) {
 fn finding(compared: &Compared, p: f64) -> Finding {
     // Where A is 0 there is no relative change; the difference itself has the same sign.
     let change = compared.change.unwrap_or(compared.b - compared.a);
-    match change {
+    let found = match change {
         _ if p > ALPHA => Finding::NoDifference,
         _ if compared.change.is_some_and(|change| change.abs() < NEGLIGIBLE) => Finding::Negligible,
         change if change > 0.0 => Finding::Higher,
         _ => Finding::Lower,
+    };
+    // Whoever seems to be below may be anywhere above.
+    match found {
+        Finding::Higher if compared.a_bounds > 0 => Finding::OnlyBounds,
+        Finding::Lower if compared.b_bounds > 0 => Finding::OnlyBounds,
+        found => found,
     }
 }

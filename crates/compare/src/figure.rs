@@ -32,6 +32,8 @@ pub struct Figure {
     pub better: Better,
     /// `None` where the run did not measure it.
     pub of: fn(&RunResult) -> Option<f64>,
+    /// Whether that is only a lower bound: requests that never ended could reach it.
+    pub is_bound: fn(&RunResult) -> bool,
 }
 
 impl PartialEq for Figure {
@@ -48,6 +50,10 @@ fn net(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
     (!run.net_ns.is_empty()).then(|| pick(&run.net_ns))
 }
 
+fn service(run: &RunResult) -> Option<f64> {
+    (!run.service_ns.is_empty()).then_some(run.service_ns.p99 as f64)
+}
+
 fn errors(run: &RunResult) -> Option<f64> {
     let all = run.totals.offered;
     let errors: u64 = run.outcomes.iter().filter(|row| row.is_error()).map(|row| row.count).sum();
@@ -60,25 +66,42 @@ const fn mean(
     better: Better,
     of: fn(&RunResult) -> Option<f64>,
 ) -> Figure {
-    Figure { name, unit, family: Family::Means, better, of }
+    Figure { name, unit, family: Family::Means, better, of, is_bound: |_| false }
 }
 
-const fn percentile(name: &'static str, of: fn(&RunResult) -> Option<f64>) -> Figure {
-    Figure { name, unit: "ns", family: Family::Percentiles, better: Better::Lower, of }
+/// Of complete responses: where one in a hundred never came to an end, that of all is larger.
+const fn mean_time(
+    name: &'static str,
+    of: fn(&RunResult) -> Option<f64>,
+    is_bound: fn(&RunResult) -> bool,
+) -> Figure {
+    Figure { name, unit: "ns", family: Family::Means, better: Better::Lower, of, is_bound }
+}
+
+const fn percentile(
+    name: &'static str,
+    of: fn(&RunResult) -> Option<f64>,
+    is_bound: fn(&RunResult) -> bool,
+) -> Figure {
+    Figure { name, unit: "ns", family: Family::Percentiles, better: Better::Lower, of, is_bound }
 }
 
 /// All of them, in the order in which they are shown.
 pub const FIGURES: [Figure; 11] = [
     mean("rate.achieved", "/s", Better::Higher, |run| Some(run.rate.achieved_per_s)),
     mean("errors", "share", Better::Lower, errors),
-    mean("net.mean", "ns", Better::Lower, |run| net(run, |net| net.mean)),
-    percentile("net.p99", |run| net(run, |net| net.p99 as f64)),
-    mean("latency.mean", "ns", Better::Lower, |run| latency(run, |latency| latency.mean)),
-    percentile("latency.p50", |run| latency(run, |latency| latency.p50 as f64)),
-    percentile("latency.p90", |run| latency(run, |latency| latency.p90 as f64)),
-    percentile("latency.p99", |run| latency(run, |latency| latency.p99 as f64)),
-    percentile("latency.p99_9", |run| latency(run, |latency| latency.p99_9 as f64)),
-    percentile("service.p99", |run| (!run.service_ns.is_empty()).then_some(run.service_ns.p99 as f64)),
+    mean_time("net.mean", |run| net(run, |net| net.mean), |run| run.net_ns.is_bound(0.99)),
+    percentile("net.p99", |run| net(run, |net| net.p99 as f64), |run| run.net_ns.is_bound(0.99)),
+    mean_time("latency.mean", |run| latency(run, |all| all.mean), |run| run.latency_ns.is_bound(0.99)),
+    percentile("latency.p50", |run| latency(run, |all| all.p50 as f64), |run| run.latency_ns.is_bound(0.5)),
+    percentile("latency.p90", |run| latency(run, |all| all.p90 as f64), |run| run.latency_ns.is_bound(0.9)),
+    percentile("latency.p99", |run| latency(run, |all| all.p99 as f64), |run| run.latency_ns.is_bound(0.99)),
+    percentile(
+        "latency.p99_9",
+        |run| latency(run, |all| all.p99_9 as f64),
+        |run| run.latency_ns.is_bound(0.999),
+    ),
+    percentile("service.p99", service, |run| run.service_ns.is_bound(0.99)),
     mean("cpu_per_million", "s", Better::Lower, |run| run.generator.cpu_s_per_million),
 ];
 

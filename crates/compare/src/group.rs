@@ -30,6 +30,9 @@ pub struct Group {
     /// Each side against the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// Why there is none, where there would be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<String>,
 }
 
 /// One command and its trials.

@@ -6,6 +6,7 @@
 //! | the engine | refused |
 //! | the plan | refused, unless `--anyway`; its lines are named |
 //! | what a file of the plan held | the same; that it was elsewhere is none |
+//! | the load was changed by hand while it ran | refused, unless `--anyway`: its plan was not all of it |
 //! | only where the target is, or the seed | a warning: that may be what is compared |
 //! | the machine: kernel, CPU, clock, Tare's version… | a warning that names it |
 //! | a verdict is INVALID | refused, unless `--anyway`: such figures are the generator's, not the target's |
@@ -53,6 +54,8 @@ pub fn doubts(sides: &[Side]) -> Doubts {
             first.name, first.engine, other.name, other.engine
         ));
     }
+    let steered = trials().filter(|trial| trial.steered);
+    doubts.refusals.extend(steered.map(|trial| format!("the load of {} was changed by hand", trial.name)));
     plans(first, trials(), &mut doubts);
     environments(first, trials(), &mut doubts);
     verdicts(trials(), &mut doubts);

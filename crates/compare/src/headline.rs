@@ -19,7 +19,7 @@ use stats::sequential::{Look, Until};
 use stats::{Claim, bootstrap, claim, order, students, warmup};
 use std::collections::BTreeMap;
 use store::schema::{Interval, Word};
-use store::{RunResult, StoredRun};
+use store::{Distribution, RunResult, StoredRun};
 
 /// A kind of figure.
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +211,11 @@ impl Weighed {
         counted
     }
 
+    /// Whether the figure of this trial alone is only a lower bound.
+    pub fn is_bound(&self, headline: &Headline) -> bool {
+        is_bound(headline, &[self])
+    }
+
     /// INVALID trials say what the generator can do, and a trial that was cut short is another one.
     pub fn counts(&self) -> bool {
         self.verdict != Word::Invalid && !self.partial
@@ -237,6 +242,9 @@ pub struct Stated {
     pub unit: &'static str,
     /// Of each trial that counts, in the order in which they ran.
     pub trials: Vec<f64>,
+    /// Of all trials together: requests that never ended could reach it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_bound: bool,
     #[serde(serialize_with = "claim::as_json")]
     pub claim: Claim,
 }
@@ -250,8 +258,22 @@ fn state(headline: &Headline, trials: &[Weighed]) -> Option<Stated> {
     let counted: Vec<&Weighed> = trials.iter().filter(|trial| trial.counts()).collect();
     let values: Option<Vec<f64>> = counted.iter().map(|trial| trial.value(headline)).collect();
     let values = values.filter(|values| !values.is_empty())?;
+    let is_bound = is_bound(headline, &counted);
     let claim = claim_at(headline, &counted, &values, stats::LEVEL);
-    Some(Stated { name: headline.name, unit: headline.unit, trials: values, claim })
+    Some(Stated { name: headline.name, unit: headline.unit, trials: values, is_bound, claim })
+}
+
+fn is_bound(headline: &Headline, trials: &[&Weighed]) -> bool {
+    let Of::Percentile(series, q) = headline.of else { return false };
+    let Some(other) = unfinished(series) else { return false };
+    let sum = |series: &str| {
+        let mut all = Histogram::<u64>::new(3).expect("three digits are few enough");
+        // It grows as it must; what it cannot take is beyond any latency.
+        let of_each = trials.iter().filter_map(|trial| trial.histograms.get(series));
+        of_each.for_each(|histogram| _ = all.add(histogram));
+        all
+    };
+    Distribution::with_unfinished(&sum(series), Some(&sum(other))).is_bound(q)
 }
 
 fn claim_at(headline: &Headline, trials: &[&Weighed], values: &[f64], level: f64) -> Claim {
@@ -261,6 +283,7 @@ fn claim_at(headline: &Headline, trials: &[&Weighed], values: &[f64], level: f64
             students::interval_at(values, level).map(|interval| interval.not_below(0.0))
         }
         Of::Middle(_) => order::quantile_at(values, 0.5, level),
+        Of::Percentile(..) if is_bound(headline, trials) => Err(stats::Refusal::LowerBound),
         Of::Percentile(series, q) => {
             let counted: Vec<Vec<(f64, u64)>> = trials.iter().map(|trial| trial.counted(series)).collect();
             bootstrap::pooled_quantile_at(&bootstrap::Pool::of(&counted), q, level)

@@ -25,10 +25,14 @@ pub struct Trial {
     pub environment: String,
     pub verdict: Word,
     pub partial: bool,
+    /// Its load was changed by hand while it ran.
+    pub steered: bool,
     /// Its times are those of a simulation.
     pub simulated: bool,
     /// One for each of [`FIGURES`].
     pub values: Vec<Option<f64>>,
+    /// Whether each of those is only a lower bound.
+    pub bounds: Vec<bool>,
     /// How much each would move from one such trial to the next, relative to its size, as far as this trial
     /// alone can tell; empty unless it was asked for.
     pub spreads: Vec<Option<f64>>,
@@ -48,8 +52,10 @@ impl Trial {
             environment: run.environment.clone(),
             verdict: result.verdict.word,
             partial: result.partial,
+            steered: result.is_steered(),
             simulated: result.is_simulated(),
             values: FIGURES.iter().map(|figure| (figure.of)(result)).collect(),
+            bounds: FIGURES.iter().map(|figure| (figure.is_bound)(result)).collect(),
             spreads: Vec::new(),
         }
     }
@@ -62,6 +68,11 @@ impl Trial {
     pub fn value(&self, figure: &Figure) -> Option<f64> {
         let at = FIGURES.iter().position(|other| other == figure)?;
         self.values.get(at).copied().flatten()
+    }
+
+    pub fn is_bound(&self, figure: &Figure) -> bool {
+        let at = FIGURES.iter().position(|other| other == figure);
+        at.and_then(|at| self.bounds.get(at)).copied().unwrap_or(false)
     }
 
     pub fn spread(&self, figure: &Figure) -> Option<f64> {

@@ -21,6 +21,8 @@ pub enum Label {
         /// What its figure was, and when.
         reading: String,
     },
+    /// Its load was changed while it ran, in a sentence: its plan does not reproduce it.
+    Steered(String),
     /// Said in a sentence that nothing else depends on: "receiving ended early: …".
     Sentence(String),
 }
@@ -29,6 +31,8 @@ const INTERRUPTED: &str = "interrupted";
 const UNREACHABLE: &str = "target unreachable";
 const SIMULATED: &str = "simulated time";
 const ABORTED: &str = "aborted: ";
+/// What the sentences of [`Label::Steered`] begin with.
+const STEERED: [&str; 2] = ["the rate was changed by hand: ", "changed by hand: "];
 /// Between a limit and its reading. A name in a limit may have it too, a reading has not.
 const WAS: &str = " was ";
 
@@ -46,6 +50,7 @@ impl Label {
             Self::Aborted { limit, reading } => {
                 Self::Aborted { limit: change(&limit), reading: change(&reading) }
             }
+            Self::Steered(text) => Self::Steered(change(&text)),
             Self::Sentence(text) => Self::Sentence(change(&text)),
         }
     }
@@ -58,7 +63,7 @@ impl fmt::Display for Label {
             Self::Unreachable => f.pad(UNREACHABLE),
             Self::SimulatedTime => f.pad(SIMULATED),
             Self::Aborted { limit, reading } => write!(f, "{ABORTED}{limit}{WAS}{reading}"),
-            Self::Sentence(text) => f.pad(text),
+            Self::Steered(text) | Self::Sentence(text) => f.pad(text),
         }
     }
 }
@@ -73,6 +78,7 @@ impl From<String> for Label {
             (_, Some((limit, reading))) => {
                 Self::Aborted { limit: limit.to_owned(), reading: reading.to_owned() }
             }
+            _ if STEERED.iter().any(|begins| text.starts_with(begins)) => Self::Steered(text),
             _ => Self::Sentence(text),
         }
     }
@@ -87,7 +93,7 @@ impl From<&str> for Label {
 impl From<Label> for String {
     fn from(label: Label) -> Self {
         match label {
-            Label::Sentence(text) => text,
+            Label::Steered(text) | Label::Sentence(text) => text,
             other => other.to_string(),
         }
     }
@@ -111,6 +117,10 @@ mod tests {
             (aborted("p99 > 5ms", "7.00 ms after 3.00 s"), "aborted: p99 > 5ms was 7.00 ms after 3.00 s"),
             // The name of the requests has the word as well.
             (aborted("p99{it was} > 5ms", "7 ms"), "aborted: p99{it was} > 5ms was 7 ms"),
+            (
+                Label::Steered("changed by hand: rate 5 after 1.000 s".into()),
+                "changed by hand: rate 5 after 1.000 s",
+            ),
             (Label::Sentence("veth0 was down for a while".into()), "veth0 was down for a while"),
             (Label::Sentence("interrupted after 1.00 s of 20 s".into()), "interrupted after 1.00 s of 20 s"),
             (Label::Sentence("a: interrupted".into()), "a: interrupted"),

@@ -63,7 +63,7 @@ pub fn comparison_json(comparison: &Comparison) -> String {
 /// One line for each figure of each pair, with a head line. What is not known is empty.
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let mut text = String::from(
-        "a,b,figure,unit,a_trials,b_trials,a_value,b_value,change,change_low,change_high,test,p,p_adjusted,effect,finding,trials_for_5_percent\n",
+        "a,b,figure,unit,a_trials,b_trials,a_value,b_value,change,change_low,change_high,test,p,p_adjusted,effect,finding,trials_for_5_percent,a_bounds,b_bounds\n",
     );
     for pair in &comparison.pairs {
         for figure in &pair.figures {
@@ -87,6 +87,8 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
                 or_nothing(figure.effect.filter(|effect| effect.is_finite())),
                 word(figure.finding),
                 figure.trials_for_5_percent.map_or(String::new(), |trials| trials.to_string()),
+                figure.a_bounds.to_string(),
+                figure.b_bounds.to_string(),
             ];
             text.push_str(&cells.join(","));
             text.push('\n');
@@ -146,10 +148,11 @@ fn table(text: &mut String, style: Style, pair: &Pair) {
 }
 
 fn cells(figure: &Compared) -> [String; 6] {
+    let [a, b] = said::values(figure);
     [
         figure.name.to_owned(),
-        words::in_unit(figure.a, figure.unit),
-        words::in_unit(figure.b, figure.unit),
+        a,
+        b,
         figure.change.map_or("–".to_owned(), said::change),
         said::interval(figure),
         figure.p_adjusted.map_or(String::new(), said::probability),

@@ -5,7 +5,6 @@ use crate::charts;
 use crate::comparison_words as said;
 use crate::html::page_shell;
 use crate::markup::escape;
-use crate::words;
 use compare::{Compared, Comparison, Pair};
 use std::fmt::{Result, Write};
 use store::schema::Interval;
@@ -128,9 +127,10 @@ fn row(out: &mut String, figure: &Compared) -> Result {
         said::better(figure),
         figure.name
     )?;
+    let [a, b] = said::values(figure);
     let cells = [
-        words::in_unit(figure.a, figure.unit),
-        words::in_unit(figure.b, figure.unit),
+        a,
+        b,
         figure.change.map_or("–".to_owned(), said::change),
         said::interval(figure),
         figure.p_adjusted.map_or(String::new(), said::probability),

@@ -22,6 +22,14 @@ pub fn interval(compared: &Compared) -> String {
         .map_or(String::new(), |(low, high)| format!("{} … {}", change(low), change(high)))
 }
 
+/// Of A and of B, `≥ ` before what is only a lower bound.
+pub fn values(figure: &Compared) -> [String; 2] {
+    [(figure.a, figure.a_bounds), (figure.b, figure.b_bounds)].map(|(value, bounds)| {
+        let least = if bounds > 0 { "≥ " } else { "" };
+        format!("{least}{}", words::in_unit(value, figure.unit))
+    })
+}
+
 /// `< 0.001`, `0.012`.
 pub fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
@@ -34,6 +42,7 @@ pub fn finding(compared: &Compared) -> &'static str {
         (Finding::NoDifference, _) if !compared.could_show() => "too few trials",
         (Finding::NoDifference, _) => "no difference shown",
         (Finding::Negligible, _) => "negligible",
+        (Finding::OnlyBounds, _) => "only a bound",
         (_, Some(true)) => "worse",
         (_, _) => "better",
     }
@@ -46,6 +55,7 @@ pub fn conclusion(pair: &Pair) -> Vec<String> {
         return without_confidence(pair);
     }
     let mut said = vec![shown(pair)];
+    said.extend(of_bounds(pair));
     let too_few = figures.iter().find(|figure| figure.test == Test::MannWhitney && !figure.could_show());
     if let Some(figure) = too_few {
         said.push(format!(
@@ -60,6 +70,16 @@ pub fn conclusion(pair: &Pair) -> Vec<String> {
         said.push(format!("To show {}: {needed}.", share_worth()));
     }
     said
+}
+
+/// What the sign before a percentile means, where there is one.
+fn of_bounds(pair: &Pair) -> Option<String> {
+    let is_there = pair.figures.iter().any(Compared::has_bounds);
+    is_there.then(|| {
+        "≥ is a lower bound: requests that timed out, were cut off or missed would have taken longer. What has \
+         one is not shown to be faster."
+            .to_owned()
+    })
 }
 
 fn share_worth() -> String {
@@ -77,6 +97,9 @@ fn shown(pair: &Pair) -> String {
             let negligible = pair.figures.iter().filter(|figure| figure.finding == Finding::Negligible);
             let names: Vec<&str> = negligible.map(|figure| figure.name).collect();
             match names.as_slice() {
+                [] if pair.figures.iter().any(|figure| figure.finding == Finding::OnlyBounds) => {
+                    format!("No difference shown between {a} and {b}.")
+                }
                 [] => {
                     format!(
                         "No difference shown between {a} and {b}: the noise is larger than any difference."
@@ -108,7 +131,7 @@ fn change_of(figure: &Compared) -> String {
         (Some(size), text) if text.is_empty() => format!("{} {}", figure.name, change(size)),
         (Some(size), text) => format!("{} {} ({text})", figure.name, change(size)),
         (None, _) => {
-            let (a, b) = (words::in_unit(figure.a, figure.unit), words::in_unit(figure.b, figure.unit));
+            let [a, b] = values(figure);
             format!("{} from {a} to {b}", figure.name)
         }
     }
@@ -133,7 +156,8 @@ fn without_confidence(pair: &Pair) -> Vec<String> {
         ),
         None => "Repeat both a few times, in turn: their spread shows how many trials are needed.".to_owned(),
     };
-    vec![format!("No confidence: {trials}. How much of a difference is chance is unknown.{seen}"), more]
+    let first = format!("No confidence: {trials}. How much of a difference is chance is unknown.{seen}");
+    std::iter::once(first).chain(of_bounds(pair)).chain([more]).collect()
 }
 
 /// Figures that stand for the others in a sentence.

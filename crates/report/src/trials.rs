@@ -40,7 +40,8 @@ pub fn trial_line(of: &str, label: &str, weighed: &Weighed, style: Style) -> Str
         line += "  cut short";
     }
     let shown = HEADLINES.iter().filter(|headline| OF_ONE.contains(&headline.name)).filter_map(|headline| {
-        let value = words::in_unit(weighed.value(headline)?, headline.unit);
+        let least = if weighed.is_bound(headline) { "≥ " } else { "" };
+        let value = format!("{least}{}", words::in_unit(weighed.value(headline)?, headline.unit));
         Some(if headline.unit == "/s" { value } else { format!("{} {value}", headline.name) })
     });
     shown.take(MOST_OF_ONE).for_each(|shown| line += &format!("  {shown}"));
@@ -70,6 +71,9 @@ pub fn trials(group: &Group, style: Style) -> String {
         let ink = if until.reached { Ink::Good } else { Ink::Doubtful };
         until_words(until).iter().for_each(|said| prose(&mut text, style, "until", said, Some(ink)));
         text.push('\n');
+    }
+    if let Some(why) = &group.not_compared {
+        prose(&mut text, style, "Not compared", why, Some(Ink::Bad));
     }
     if let Some(comparison) = &group.comparison {
         text.push_str(comparison::comparison(comparison, style).trim_start_matches('\n'));
@@ -126,7 +130,8 @@ fn warm_ups(trials: &[Told]) -> Vec<String> {
 
 /// The figure's claim, and beside a refused one what the trials had.
 fn stated(figure: &Stated) -> String {
-    let show = |value: f64| words::in_unit(value, figure.unit);
+    let at_least = if figure.is_bound { "≥ " } else { "" };
+    let show = |value: f64| format!("{at_least}{}", words::in_unit(value, figure.unit));
     let told = stats::told(&figure.claim, show);
     let least = figure.trials.iter().copied().reduce(f64::min);
     let most = figure.trials.iter().copied().reduce(f64::max);
@@ -199,6 +204,9 @@ fn page(out: &mut String, group: &Group) -> std::fmt::Result {
     }
     writeln!(out, "</header>")?;
     group.sides.iter().try_for_each(|side| section(out, side))?;
+    if let Some(why) = &group.not_compared {
+        writeln!(out, "<section><h2>Side by side</h2><p>not compared: {}</p></section>", escape(why))?;
+    }
     if let Some(comparison) = &group.comparison {
         let text = comparison::comparison(comparison, Style::PLAIN);
         writeln!(out, "<section><h2>Side by side</h2><pre>{}</pre></section>", escape(&text))?;
@@ -289,6 +297,7 @@ mod tests {
             sides: vec![side],
             until: None,
             comparison: None,
+            not_compared: None,
         }
     }
 
@@ -318,12 +327,14 @@ mod tests {
             name: "latency.mean",
             unit: "ns",
             trials: values.to_vec(),
+            is_bound: false,
             claim: students::interval(&values),
         };
         let refused = Stated {
             name: "latency.p99",
             unit: "ns",
             trials: values.to_vec(),
+            is_bound: false,
             claim: Err(Refusal::TooFewTrials { have: 3, need: 8 }),
         };
         let group = group(vec![sure, refused]);

@@ -296,6 +296,11 @@ impl Work<'_> {
             let command = store::secrets::in_command(&command);
             GroupSide::of(&self.label(at), &command, side.told.clone(), &side.weighed)
         };
+        let (comparison, not_compared) = match self.comparison() {
+            Some(Ok(comparison)) => (Some(comparison), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         Group {
             schema: "tare.trials/1",
             name: self.name.clone(),
@@ -305,7 +310,8 @@ impl Work<'_> {
             cool_down_s: self.asked.trials.cool_down.map_or(0.0, |length| length.as_secs_f64()),
             sides: self.sides.iter().enumerate().map(side).collect(),
             until: self.until_told(),
-            comparison: self.comparison(),
+            comparison,
+            not_compared,
         }
     }
 
@@ -325,8 +331,8 @@ impl Work<'_> {
         })
     }
 
-    /// Of trials that count, where every side has some.
-    fn comparison(&self) -> Option<compare::Comparison> {
+    /// Of trials that count, where every side has some; or why they cannot be compared.
+    fn comparison(&self) -> Option<Result<compare::Comparison, String>> {
         let trials = |side: &Running| -> Vec<Trial> {
             let counted = side.runs.iter().zip(&side.weighed).filter(|(_, weighed)| weighed.counts());
             counted.map(|(run, _)| Trial::with_spreads(run)).collect()
@@ -338,7 +344,10 @@ impl Work<'_> {
         }
         // That the commands differ is what was asked for.
         let doubts = compare::doubts(&sides);
-        Some(compare::compare(&sides, Vec::new(), [doubts.refusals, doubts.warnings].concat()))
+        Some(match doubts.never {
+            Some(why) => Err(why),
+            None => Ok(compare::compare(&sides, Vec::new(), [doubts.refusals, doubts.warnings].concat())),
+        })
     }
 
     /// Keeps and prints what the group came to.

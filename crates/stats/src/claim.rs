@@ -209,6 +209,8 @@ pub enum Refusal {
     /// A series whose start is as unlike its end as all the rest.
     #[error("the series did not settle within {values} values")]
     NoRest { values: usize },
+    #[error("it is a lower bound: requests that timed out, were cut off or missed would have taken longer")]
+    LowerBound,
     /// A few values make up the figure: `share` of it is made by one of `count`.
     #[error("one of {count} trials makes {:.0} % of the figure", share * 100.0)]
     OneDecides { share: f64, count: usize },
@@ -281,6 +283,7 @@ mod tests {
             Refusal::NoSpread { value: 1.0, count: 3 },
             Refusal::Drift { tau: 0.9, p: 0.001 },
             Refusal::Dependent { lag1: 0.5, p: 0.001 },
+            Refusal::LowerBound,
             Refusal::OneDecides { share: 0.6, count: 10 },
         ];
         for refusal in refusals {

@@ -10,6 +10,8 @@ pub enum MergeError {
     Twice(String),
     #[error("{0} and {1} have different plans, so they are not trials of one load; use tare compare")]
     Plans(String, String),
+    #[error("{0} was changed by hand while it ran, so it is no trial of its plan")]
+    Steered(String),
     #[error("the files of {0} and {1} differ, so they are not trials of one load; use tare compare")]
     Files(String, String),
 }
@@ -17,9 +19,12 @@ pub enum MergeError {
 /// Whether these runs add up to anything. Returns sentences on what is not known.
 ///
 /// # Errors
-/// One of them is there twice, or they are of different plans.
+/// One of them is there twice or was changed by hand, or they are of different plans.
 pub fn may_merge(runs: &[StoredRun]) -> Result<Vec<String>, MergeError> {
     each_once(runs)?;
+    if let Some(run) = runs.iter().find(|run| run.result.is_steered()) {
+        return Err(MergeError::Steered(run.result.run.clone()));
+    }
     same_plan(runs)
 }
 
@@ -63,11 +68,19 @@ fn same_plan(runs: &[StoredRun]) -> Result<Vec<String>, MergeError> {
 
 /// By their hashes; or a plan was run again from its run folder, where it names its files by absolute paths.
 fn is_one_plan(one: &StoredRun, other: &StoredRun) -> bool {
-    let load = |run: &StoredRun| {
-        let lines = run.plan.lines().take_while(|line| *line != "[limits]");
-        lines.filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    one.result.plan_hash == other.result.plan_hash || (!one.plan.is_empty() && load(one) == load(other))
+    one.result.plan_hash == other.result.plan_hash
+        || (!one.plan.is_empty() && load(&one.plan).eq(load(&other.plan)))
+}
+
+/// The lines of a plan that say what is sent, not what it is judged by.
+fn load(plan: &str) -> impl Iterator<Item = &str> {
+    let mut is_limit = false;
+    plan.lines().filter(move |line| {
+        if line.starts_with('[') {
+            is_limit = *line == "[limits]";
+        }
+        !is_limit && !line.is_empty()
+    })
 }
 
 /// That nobody knows whether a file of two runs held the same.
@@ -113,10 +126,17 @@ mod tests {
         let first = || run("a", "1", "file = \"/u\"\n\n[limits]\nfail_if = []\n", Some("x"));
         let again = run("b", "2", "file = \"/u\"\n", Some("x"));
         assert_eq!(may_merge(&[first(), again]), Ok(Vec::new()));
+        let requests = |path: &str| format!("[limits]\nfail_if = []\n\n[[requests]]\nurl = \"{path}\"\n");
+        let (one, two) = (requests("http://a/x"), requests("http://a/y"));
+        let other = may_merge(&[run("a", "1", &one, Some("x")), run("b", "2", &two, Some("x"))]);
+        assert!(matches!(other, Err(MergeError::Plans(..))), "requests stand behind the limits");
         let other = run("b", "2", "file = \"/v\"\n", Some("x"));
         assert!(matches!(may_merge(&[first(), other]), Err(MergeError::Plans(..))));
         let changed = run("b", "1", "", Some("y"));
         assert!(matches!(may_merge(&[first(), changed]), Err(MergeError::Files(..))));
+        let mut steered = run("b", "1", "", Some("x"));
+        steered.result.labels = vec!["the rate was changed by hand: 50/s after 1.0 s".into()];
+        assert!(matches!(may_merge(&[first(), steered]), Err(MergeError::Steered(..))));
         let doubts = may_merge(&[first(), run("b", "1", "", None)]).unwrap();
         assert_eq!(doubts, ["it is unknown whether u was the same in a and b"]);
     }

@@ -149,6 +149,11 @@ impl RunResult {
         self.labels.contains(&Label::Interrupted)
     }
 
+    /// Whether its load was changed while it ran.
+    pub fn is_steered(&self) -> bool {
+        self.labels.iter().any(|label| matches!(label, Label::Steered(_)))
+    }
+
     /// Whether the target never answered.
     pub fn is_unreachable(&self) -> bool {
         self.labels.contains(&Label::Unreachable)

@@ -1,3 +1,4 @@
 //! Comparing from outside.
 
+mod bounds;
 mod verdicts;

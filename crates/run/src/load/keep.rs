@@ -105,7 +105,7 @@ fn tell(
         Stopped::Interrupted => result.labels.push(Label::Interrupted),
         Stopped::Aborted | Stopped::Otherwise => result.labels.extend(watched.why.clone()),
     }
-    result.labels.extend(watched.steered.clone().map(Label::Sentence));
+    result.labels.extend(watched.steered.clone().map(Label::Steered));
     if watched.steered.is_some() {
         // What was asked for changed under way.
         result.fidelity = None;
