@@ -115,6 +115,9 @@ pub struct PortReport {
     pub sent_bytes: u64,
     pub received: u64,
     pub received_bytes: u64,
+    /// Of those received, frames that held several: merged on the way, or left for a card to split.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub merged: u64,
     /// Frames lost, by place (`rx.ring`).
     pub drops: Vec<PlaceCount>,
     /// Frames that the sending host still held at the end: whether they left is not known.
@@ -293,7 +296,9 @@ const fn is_zero(count: &u64) -> bool {
 pub struct StreamRow {
     pub stream: u16,
     pub received: u64,
-    pub lost: u64,
+    /// Absent where it is not known whose frames are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
     pub duplicated: u64,
     pub reordered: u64,
 }

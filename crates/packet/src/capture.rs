@@ -210,7 +210,7 @@ fn wish(settings: &Settings, queue: u32) -> Wish {
         queue,
         queues: settings.queues,
         direction: Direction::Receive,
-        snap: settings.snap,
+        snap: snap(settings),
         stamps: settings.file.is_some() || settings.gaps.is_some() || settings.signatures,
         one_interface: settings.gaps.is_some(),
         ..Wish::default()
@@ -225,13 +225,8 @@ fn filtered(
 ) -> Result<Queue, PacketError> {
     let Some(program) = filter else { return Ok(Queue { port, here: None, before: Counters::default() }) };
     let mut choose = |chosen: &str, why: String| choices.push(("filter".to_owned(), chosen.to_owned(), why));
-    if program.asks_for_tags() {
-        choose(
-            "here",
-            "it tests VLAN tags or bytes by offset, and the kernel keeps tags apart from the frame when it \
-             filters"
-                .to_owned(),
-        );
+    if let Some(why) = only_here(program) {
+        choose("here", why.to_owned());
         let here = Some(Here { program: program.clone(), until: Stamp::NONE });
         return Ok(Queue { port, here, before: Counters::default() });
     }
@@ -251,6 +246,21 @@ fn filtered(
     };
     let here = Some(Here { program: program.clone(), until });
     Ok(Queue { port, here, before: Counters::default() })
+}
+
+/// Why the kernel cannot filter by it.
+fn only_here(program: &Program) -> Option<&'static str> {
+    let of_tags = "it tests VLAN tags or bytes by offset, and the kernel keeps tags apart from the frame when it filters";
+    let of_loops = "it follows a chain of headers (protochain), and the kernel runs no loops";
+    let asks = program.asks_for_tags().then_some(of_tags);
+    asks.or_else(|| program.has_loop().then_some(of_loops))
+}
+
+/// Of how much of each frame the port is asked: a filter that runs here sees all of it, as tcpdump's does.
+fn snap(settings: &Settings) -> Option<usize> {
+    let runs_here =
+        |program: &Program| only_here(program).is_some() || settings.address.kind() != PortKind::Packet;
+    settings.snap.filter(|_| !settings.filter.as_ref().is_some_and(runs_here))
 }
 
 fn files(keeping: &Keeping, settings: &Settings, interface: Option<String>) -> Result<Files, PacketError> {

@@ -4,7 +4,7 @@ use port::FCS;
 use units::Picos;
 
 /// Bytes of the shortest frame, without FCS.
-const SHORTEST: usize = 60;
+pub const SHORTEST: usize = 60;
 /// What is on the wire around a frame: preamble with delimiter, and the least gap.
 const AROUND: usize = 8 + 12;
 

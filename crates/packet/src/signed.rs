@@ -454,14 +454,18 @@ impl Signed {
             .map(|(stream, counts)| StreamRow {
                 stream: stream as u16,
                 received: counts.received,
-                lost: counts.lost,
+                lost: self.settings.streams.is_some().then_some(counts.lost),
                 duplicated: counts.duplicated,
                 reordered: counts.reordered,
             })
             .collect();
         // Where there is but one stream, the lost ones were its.
         if let ([row], None) = (rows.as_mut_slice(), &self.settings.streams) {
-            row.lost = self.counts.lost;
+            row.lost = Some(self.counts.lost);
+        }
+        // Of which of several, only the sender knows.
+        if self.counts.lost == 0 {
+            rows.iter_mut().for_each(|row| row.lost = Some(0));
         }
         rows
     }

@@ -15,6 +15,7 @@ mod inlet;
 mod launch;
 mod layout;
 mod memory;
+mod merged;
 mod outlet;
 mod receiver;
 mod ring;

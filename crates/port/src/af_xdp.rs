@@ -21,7 +21,7 @@ mod socket;
 mod tests;
 
 use crate::interface::{Interface, Link};
-use crate::{About, Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use crate::{About, Address, CardWork, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
 use launch::{Launch, METADATA};
 pub(crate) use options::check;
 pub(crate) use redirect::explain;
@@ -363,7 +363,7 @@ impl Port for XdpPort {
                 let (stamp, data) =
                     if stamped { take_stamp(room, self.tai_minus_unix_ns) } else { (Stamp::NONE, room) };
                 let data = &data[..length.min(self.snap)];
-                read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
+                read(&Frame { data, length, stamp, lost_before: 0, card_work: CardWork::NONE });
             }
             bytes += length as u64;
             let chunk = self.socket.chunks.number(entry.address);

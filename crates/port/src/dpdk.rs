@@ -25,7 +25,9 @@ mod stamps;
 mod thread;
 
 use crate::interface::Interface;
-use crate::{About, Address, Counters, DropPlace, For, Frame, Passed, Port, PortError, Slot, Stamp, Wish};
+use crate::{
+    About, Address, CardWork, Counters, DropPlace, For, Frame, Passed, Port, PortError, Slot, Stamp, Wish,
+};
 use device::{Device, Lease};
 use layout::{Burst, CHECKSUM_NONE, Mbuf, Mempool};
 pub(crate) use opening::check;
@@ -374,7 +376,7 @@ impl Port for DpdkPort {
                 length,
                 stamp: arrival.map_or(Stamp::NONE, |(field, _)| field.read(head)),
                 lost_before: 0,
-                is_unfinished: head.flags & CHECKSUM_NONE == CHECKSUM_NONE,
+                card_work: CardWork { checksum: head.flags & CHECKSUM_NONE == CHECKSUM_NONE, split: false },
             });
         }
         let (eal, read_ones) = (self.lease.device.eal, &mut self.arrived[self.arrived_from..end]);

@@ -15,8 +15,8 @@ mod releaser;
 
 use crate::about::{About, Choice};
 use crate::{
-    Address, Counters, Departed, DropPlace, Faults, For, Frame, Instruction, OwnTime, Port, PortError, Slot,
-    Stamp, StampClock, Wish,
+    Address, CardWork, Counters, Departed, DropPlace, Faults, For, Frame, Instruction, OwnTime, Port,
+    PortError, Slot, Stamp, StampClock, Wish,
 };
 use choice::Plan;
 use mill::{Item, Mill};
@@ -102,7 +102,7 @@ impl Fault {
         }
         if length > 0 {
             let data = &self.room[..length];
-            let item = Item { data, length, stamp: launch, lost_before: 0, is_unfinished: false };
+            let item = Item { data, length, stamp: launch, lost_before: 0, card_work: CardWork::NONE };
             self.core.put(&item);
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Port for Fault {
                 length: item.length,
                 stamp: item.stamp,
                 lost_before: item.lost_before,
-                is_unfinished: item.is_unfinished,
+                card_work: item.card_work,
             });
         }
         mill.release(count);

@@ -87,9 +87,23 @@ pub struct Frame<'a> {
     pub stamp: Stamp,
     /// How many frames before this one the port knows to be lost since the last (0 where it does not know).
     pub lost_before: u32,
-    /// The host that sent it left its transport checksum to its card, which it has not passed: what stands
-    /// there is no checksum yet, and says nothing of damage.
-    pub is_unfinished: bool,
+    pub card_work: CardWork,
+}
+
+/// What a host left for a card to do, which the frame has not passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CardWork {
+    /// The transport checksum: what stands there is none yet, and says nothing of damage.
+    pub checksum: bool,
+    /// To split it: it holds several segments or datagrams (TSO, UDP_SEGMENT), or frames that this host merged
+    /// (GRO).
+    pub split: bool,
+}
+
+impl CardWork {
+    pub const NONE: Self = Self { checksum: false, split: false };
+    pub const CHECKSUM: Self = Self { checksum: true, split: false };
+    pub const SPLIT: Self = Self { checksum: false, split: true };
 }
 
 /// Room for one frame, lent while it is written.

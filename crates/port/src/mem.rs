@@ -12,7 +12,7 @@
 //! Ends with a name find each other: the first `mem:a` waits for the second.
 
 use crate::about::{Abilities, About, StampedBy};
-use crate::{Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use crate::{Address, CardWork, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -293,7 +293,7 @@ impl Port for End {
                 bytes += room.length as u64;
                 let data = &room.data[..room.length];
                 let (length, stamp) = (room.length, room.stamp);
-                read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
+                read(&Frame { data, length, stamp, lost_before: 0, card_work: CardWork::NONE });
             }
         }));
         self.counters.received += frames as u64;

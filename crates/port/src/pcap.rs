@@ -22,7 +22,9 @@ pub use rotation::{Rotating, Rotation, number_of, numbered};
 pub use writer::{Style, Writer, Written};
 
 use crate::about::{Abilities, About, StampedBy};
-use crate::{Address, Counters, Direction, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use crate::{
+    Address, CardWork, Counters, Direction, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish,
+};
 use only::Only;
 use std::path::{Path, PathBuf};
 use units::Picos;
@@ -76,6 +78,8 @@ struct Replay {
     rounds: Option<u64>,
     lap: Lap,
     only: Only,
+    /// What was lost when it was captured has been counted.
+    is_told: bool,
     failed: Option<PortError>,
 }
 
@@ -144,7 +148,7 @@ impl Replay {
         let rounds = (rounds > 0).then(|| rounds - 1);
         let (counters, lap) = (Counters::default(), Lap::default());
         let about = about(address, LONGEST, can);
-        Ok(Self { about, path, reader, counters, rounds, lap, only, failed: None })
+        Ok(Self { about, path, reader, counters, rounds, lap, only, is_told: false, failed: None })
     }
 
     /// Begins anew; `false` if it was the last round.
@@ -179,9 +183,15 @@ impl Port for Replay {
         }
         let mut count = 0;
         while count < most.min(BATCH) {
-            match self.reader.next_ethernet() {
+            let number = self.reader.frames() + 1;
+            match self.reader.next() {
                 Ok(Some(frame)) => {
-                    match self.only.takes(&frame) {
+                    // Those of other interfaces may be of any kind.
+                    let taken = self.only.takes(&frame).and_then(|taken| match taken {
+                        true => frame.must_be_ethernet(number, &self.only.file).map(|()| true),
+                        false => Ok(false),
+                    });
+                    match taken {
                         Ok(true) => {}
                         Ok(false) => continue,
                         Err(error) => {
@@ -192,12 +202,16 @@ impl Port for Replay {
                     }
                     let stamp = self.lap.stamp(frame.stamp);
                     let (data, length) = (frame.data, frame.length);
-                    read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
+                    read(&Frame { data, length, stamp, lost_before: 0, card_work: CardWork::NONE });
                     count += 1;
                     self.counters.received += 1;
                     self.counters.received_bytes += frame.length as u64;
                 }
                 Ok(None) => {
+                    if !std::mem::replace(&mut self.is_told, true) {
+                        let lost = self.reader.lost_before(|number, name| self.only.wants(number, name));
+                        self.counters.drop(DropPlace::ReceiveRing, lost);
+                    }
                     if !self.next_round()? {
                         break;
                     }

@@ -13,7 +13,7 @@ mod device;
 
 use crate::about::{Abilities, About};
 use crate::interface::{Interface, Link, Statistics};
-use crate::{Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use crate::{Address, CardWork, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
 use device::DeviceSetup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -249,7 +249,13 @@ impl Port for Tap {
                     self.counters.received += 1;
                     self.counters.received_bytes += length as u64;
                     let data = &self.arrived[..length];
-                    read(&Frame { data, length, stamp: Stamp::NONE, lost_before: 0, is_unfinished: false });
+                    read(&Frame {
+                        data,
+                        length,
+                        stamp: Stamp::NONE,
+                        lost_before: 0,
+                        card_work: CardWork::NONE,
+                    });
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(count),
                 Err(_) if count > 0 => return Ok(count),

@@ -93,6 +93,9 @@ pub fn port(port: &PortReport) -> Vec<String> {
     if port.received > 0 || port.role == "in" {
         parts.push(format!("{} received", count(port.received)));
     }
+    if port.merged > 0 {
+        parts.push(format!("{} held several", count(port.merged)));
+    }
     parts.extend(port.drops.iter().map(|drop| format!("{} lost at {}", count(drop.frames), drop.place)));
     if port.held > 0 {
         parts.push(format!("{} still held", counted(port.held, "frame")));

@@ -315,6 +315,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
     let no_link = || most(TransmitPlace::NoLink, |place| place == DropPlace::TransmitDown);
     let too_long = || most(TransmitPlace::TooLong, |place| place == DropPlace::TransmitTooLong);
     let gaps = gaps.as_ref();
+    let signed_merged = received.as_ref().map_or(0, |received| received.merged);
     FrameConditions {
         requested_gap_ns: gap_ns.or_else(|| gaps.and_then(|gaps| gaps.requested_ns)),
         gap_error_p95_ns: gaps.and_then(|gaps| gaps.error).map(|error| error.p95_ns),
@@ -322,7 +323,8 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         outstanding: received.as_ref().map_or(0, |received| received.outstanding),
         mixed: received.as_ref().map_or(0, |received| received.mixed),
-        merged: received.as_ref().map_or(0, |received| received.merged),
+        merged_signed: signed_merged > 0,
+        merged: signed_merged.max(ports.iter().map(|port| port.merged).sum()),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
         card_clocks_ns: card_clocks_ns(ports),
         one_way_p50_ns: received

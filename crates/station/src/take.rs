@@ -354,7 +354,7 @@ fn segment(
     let range = arrival.at + within.start..arrival.at + within.end;
     let bytes = &arrival.frame.data[range.clone()];
     tcp::View::new(bytes).map_err(|_| Bad::Header)?;
-    let is_unfinished = arrival.frame.is_unfinished || {
+    let is_unfinished = arrival.frame.card_work.checksum || {
         let pseudo = pseudo.sum(tcp::PROTOCOL, bytes.len());
         let is_right = checksum::fold(checksum::sum(bytes) + pseudo) == 0xffff;
         // A port may not tell: the kernel leaves the pseudo-header's sum in the place of a checksum that a card

@@ -9,6 +9,7 @@ mod forward;
 mod frames_by_tshark;
 mod gaps;
 mod lab;
+mod merged;
 mod namespaces;
 mod pace;
 mod recipes_packets;

@@ -32,7 +32,8 @@ pub(super) struct Ended {
 
 /// A number that no frame had looks the same.
 const NEVER_SENT: &str = "lost means missing numbers; these include numbers that an overloaded sender with \
-                          --queues never sent, which its own result counts";
+                          --queues never sent, which its own result counts, and those of its streams that did \
+                          not come here (a filter, another port)";
 
 impl Ended {
     pub fn findings(self) -> Findings {
@@ -97,6 +98,7 @@ fn port_report(rest: &mut Left, counters: &Counters, unwritten: u64) -> PortRepo
     PortReport {
         received: rest.tally.counts.frames,
         received_bytes: rest.tally.counts.bytes,
+        merged: rest.tally.counts.merged,
         drops: ports::places(&counters),
         full: counters.full,
         stamps: ports::stamps_of(&report.stamps, clock.as_ref()),

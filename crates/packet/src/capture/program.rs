@@ -20,7 +20,7 @@ const SNAP: c_int = 262_144;
 const NO_NETMASK: u32 = u32::MAX;
 /// Words of scratch memory that a program has.
 const MEMORY: usize = 16;
-/// Programs only jump forward, so this many steps are never needed; a limit all the same.
+/// A program jumps back only for `protochain`, from one header to the next; this many steps are never needed.
 const STEPS: usize = 8_192;
 
 /// Kinds of frames that are tags.
@@ -122,6 +122,12 @@ impl Program {
         run(&self.instructions, data, length).is_some_and(|kept| kept > 0)
     }
 
+    /// Whether it has a loop (`protochain`), which the kernel refuses.
+    pub fn has_loop(&self) -> bool {
+        // BPF_JMP | BPF_JA.
+        self.instructions.iter().any(|step| step.code == 0x05 && (step.k as i32) < 0)
+    }
+
     /// Whether it asks for tags, which the kernel keeps beside a frame rather than in it: by their word, by the
     /// number that stands in place of the kind (`ether proto 0x8100`), or by bytes that they move
     /// (`ether[12:2]`).
@@ -164,7 +170,7 @@ fn run(program: &[Instruction], data: &[u8], length: usize) -> Option<u32> {
             5 => {
                 let holds = match step.code & 0xf0 {
                     0x00 => {
-                        at = at.checked_add(k as usize)?;
+                        at = at.checked_add_signed(k as i32 as isize)?;
                         continue;
                     }
                     0x10 => a == operand,
@@ -263,6 +269,22 @@ mod tests {
         for text in ["udp port 9", "ip", "ether host 02:00:00:00:00:01", "udp[2:2] = 9", "not arp"] {
             assert!(!compile(text).unwrap().asks_for_tags(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_chain_of_headers_is_followed_to_its_end() {
+        // IPv6, hop-by-hop options, destination options, UDP.
+        let chain = |last: u8| {
+            let mut frame = vec![0; 14 + 40 + 8 + 8 + 8];
+            frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+            frame[14] = 0x60;
+            (frame[20], frame[54], frame[62]) = (0, 60, last);
+            frame
+        };
+        let program = compile("ip6 protochain 17").unwrap();
+        assert!(program.has_loop() && !compile("udp port 9").unwrap().has_loop());
+        let passes = |frame: Vec<u8>| program.passes(&frame, frame.len());
+        assert!(passes(chain(17)) && !passes(chain(6)) && !passes(frame(9)));
     }
 
     proptest! {

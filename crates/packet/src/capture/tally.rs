@@ -52,6 +52,8 @@ pub(super) struct Counts {
     pub bytes: u64,
     /// Received and let pass by.
     pub filtered: u64,
+    /// Of `frames`, those that held several. Where gaps are those of due times, strangers do not count.
+    pub merged: u64,
     /// Of `frames`, those without a stamp.
     pub unstamped: u64,
     /// Of these, those before the first stamp, and those behind the last one.
@@ -152,11 +154,18 @@ impl Tally {
             flows.frame(frame.data, frame.length);
         }
         let mark = self.mark(frame);
+        if frame.card_work.split && (self.counts_strangers() || matches!(mark, Some(Mark::Merged(_)))) {
+            self.counts.merged += 1;
+        }
         if let Some(gaps) = &mut self.gaps {
             self.resolution.see(frame.stamp);
             self.gap_errors.extend(gap(gaps, mark, frame.stamp));
         }
         true
+    }
+
+    fn counts_strangers(&self) -> bool {
+        !self.gaps.as_ref().is_some_and(|gaps| matches!(gaps.requested(), Requested::Due))
     }
 
     #[inline]

@@ -23,6 +23,8 @@ pub struct Batch {
     end: usize,
     /// Rooms that are taken.
     rooms: usize,
+    /// Frames that were offered and held several.
+    pub merged: u64,
 }
 
 /// What left at once.
@@ -54,6 +56,7 @@ impl Batch {
             first: 0,
             end: 0,
             rooms: 0,
+            merged: 0,
         }
     }
 
@@ -79,13 +82,14 @@ impl Batch {
     #[inline]
     pub fn hold(&mut self, frame: &Frame<'_>) -> Option<u8> {
         let (room, data) = (self.rooms, frame.data);
+        self.merged += u64::from(frame.card_work.split);
         if room == MOST || data.len() < frame.length || data.len() > self.to.longest_like(data) {
             return None;
         }
         let start = room * self.room;
         let place = &mut self.data[start..start + data.len()];
         place.copy_from_slice(data);
-        match frame.is_unfinished {
+        match frame.card_work.checksum {
             true => wire::finish(place, false),
             false if self.is_blind => _ = wire::finish_begun(place),
             false => {}
@@ -142,10 +146,11 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use port::CardWork;
 
     fn frame(data: &[u8]) -> Frame<'_> {
         let stamp = port::Stamp::NONE;
-        Frame { data, length: data.len(), stamp, lost_before: 0, is_unfinished: false }
+        Frame { data, length: data.len(), stamp, lost_before: 0, card_work: CardWork::NONE }
     }
 
     /// As an ordinary socket sends over veth.
@@ -156,15 +161,16 @@ mod tests {
         // The pseudo-header's sum: 198.18.0.1 and .2, UDP, 56 bytes.
         let sum = 2 * 0xc612_u32 + 1 + 2 + 17 + 56;
         begun[40..42].copy_from_slice(&((sum >> 16) as u16 + sum as u16).to_be_bytes());
-        for (kind, is_unfinished) in [("packet", true), ("xdp", false), ("packet", false)] {
+        for (kind, checksum) in [("packet", true), ("xdp", false), ("packet", false)] {
             let (from, to) = (About { kind, ..About::default() }, About { longest: 100, ..About::default() });
             let mut batch = Batch::new(&from, &to);
-            assert!(batch.push(&Frame { is_unfinished, ..frame(&begun) }) && batch.push(&frame(&whole)));
+            let card_work = CardWork { checksum, split: false };
+            assert!(batch.push(&Frame { card_work, ..frame(&begun) }) && batch.push(&frame(&whole)));
             let (mut near, mut far) = port::mem::pair(8, 100);
             batch.send(&mut near).unwrap();
             let mut seen = Vec::new();
             far.receive(64, &mut |frame| seen.push(frame.data.to_vec())).unwrap();
-            let is_told = kind == "xdp" || is_unfinished;
+            let is_told = kind == "xdp" || checksum;
             assert_eq!([&seen[0], &seen[1]], [if is_told { &whole } else { &begun }, &whole], "{kind}");
         }
     }

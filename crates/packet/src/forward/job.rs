@@ -306,12 +306,13 @@ impl Runner {
         }
         let now = self.clock.now();
         self.missed(Miss::PortFull, |runner| runner.lane.give_up());
+        let merged = self.lane.merged();
         for (index, port) in self.lane.ports().enumerate() {
             // A port that fails now has told why before, or has nothing left to send.
             let holds = port.about().can.holds;
             let _ = port.flush(FLUSH + holds);
             let role = if index == 0 { "in" } else { "out" };
-            let report = PortReport { queue, ..ports::report_of(role, port.about()) };
+            let report = PortReport { queue, merged: merged[index], ..ports::report_of(role, port.about()) };
             let report = ports::counted(report, &mut **port);
             reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
         }

@@ -23,6 +23,8 @@ pub struct Answered {
     pub bytes: u64,
     /// IN had no room for so long that the frame was given up, or was down.
     pub dropped: u64,
+    /// Held several.
+    pub merged: u64,
 }
 
 /// The thread's state.
@@ -53,21 +55,23 @@ impl Answers {
     fn round(&mut self, batch: &mut [Vec<u8>], answered: &mut Answered) -> Result<(), PortError> {
         let mut count = 0;
         let mut bytes = 0;
-        let mut cut = 0;
+        let (mut cut, mut merged) = (0, 0);
         self.from.receive(BATCH, &mut |frame| {
+            merged += u64::from(frame.card_work.split);
             if frame.data.len() < frame.length {
                 cut += 1;
                 return;
             }
             batch[count].clear();
             batch[count].extend_from_slice(frame.data);
-            if frame.is_unfinished {
+            if frame.card_work.checksum {
                 wire::finish(&mut batch[count], false);
             }
             bytes += frame.data.len() as u64;
             count += 1;
         })?;
         answered.dropped += cut;
+        answered.merged += merged;
         if count == 0 {
             return self.from.wait(For::Receive, IDLE).map(|_| ());
         }

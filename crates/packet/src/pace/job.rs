@@ -354,6 +354,7 @@ fn findings(
     let lost = out.dropped;
     let mut in_port = ports::report_of("in", input);
     let mut out_port = ports::report_of("out", output);
+    (in_port.merged, out_port.merged) = (out.merged, back.merged);
     drop(from);
     count(&mut in_port, &out.received, |_| true);
     // What its device has had no room for since the end is nobody's.

@@ -38,6 +38,8 @@ pub struct Outcomes {
     pub resets: u64,
     /// Longer than OUT takes.
     pub too_long: u64,
+    /// Held several.
+    pub merged: u64,
     /// The longest that the queue was.
     pub most_waiting: usize,
     pub settings: u64,
@@ -57,6 +59,7 @@ impl Outcomes {
             forgotten: 0,
             resets: 0,
             too_long: 0,
+            merged: 0,
             most_waiting: 0,
             settings: 0,
             valve_failed: None,
@@ -195,11 +198,12 @@ impl Passage {
             return Ok(None);
         }
         let (queue, quota) = (&mut self.queue, &mut self.quota);
-        let mut too_long = 0;
+        let (mut too_long, mut merged) = (0, 0);
         let taken = self.from.receive(most, &mut |frame| {
             quota.saw(frame.data.len());
+            merged += u64::from(frame.card_work.split);
             let is_kept = frame.data.len() >= frame.length
-                && queue.push(frame.data, frame.is_unfinished, Instant::EPOCH);
+                && queue.push(frame.data, frame.card_work.checksum, Instant::EPOCH);
             too_long += usize::from(!is_kept);
         });
         let taken = match taken {
@@ -207,6 +211,7 @@ impl Passage {
             Err(PortError::Down { .. }) => 0,
             Err(error) => return Err(error),
         };
+        self.outcomes.merged += merged;
         self.is_drained = taken < most;
         if taken == 0 {
             return Ok(None);

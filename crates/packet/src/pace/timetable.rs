@@ -13,6 +13,7 @@
 //! Absolute: gaps count from when the frame before was *due*, so that one that left late makes the next no
 //! later. Relative: from when it left.
 
+use crate::on_the_wire::SHORTEST;
 use std::sync::Arc;
 use units::{Instant, Picos, Rate};
 
@@ -41,7 +42,9 @@ impl Pace {
     pub fn frames_per_second(&self, bytes: f64) -> f64 {
         match self {
             Self::Frames(rate) => rate.as_per_second_f64(),
-            Self::Bits { rate, overhead } => rate.as_per_second_f64() / ((bytes + *overhead as f64) * 8.0),
+            Self::Bits { rate, overhead } => {
+                rate.as_per_second_f64() / ((bytes.max(SHORTEST as f64) + *overhead as f64) * 8.0)
+            }
             Self::List(gaps) => {
                 let sum: f64 = gaps.iter().map(|gap| gap.as_secs_f64()).sum();
                 if sum > 0.0 { gaps.len() as f64 / sum } else { f64::INFINITY }
@@ -113,7 +116,7 @@ impl Timetable {
             }
             Pace::Bits { rate, overhead } => {
                 let (events, per) = rate.ratio();
-                exact((bytes + overhead) as u64 * 8, events, per, &mut self.carried)
+                exact((bytes.max(SHORTEST) + overhead) as u64 * 8, events, per, &mut self.carried)
             }
             Pace::List(gaps) => {
                 let gap = gaps.get(self.at).copied().unwrap_or_default();
@@ -168,6 +171,9 @@ mod tests {
         // 1514 bytes + 24 = 1538 bytes = 12 304 bits: 123.04 µs at 100 Mbit/s; 60 + 24 bytes: 6.72 µs.
         let pace = Pace::Bits { rate: Rate::per_second(100_000_000).unwrap(), overhead: 24 };
         assert_eq!(times(pace, false, &[1_514, 60, 60], 0), [0, 123_040_000, 129_760_000]);
+        // An ACK of 54 bytes is padded: it takes as long.
+        let pace = Pace::Bits { rate: Rate::per_second(100_000_000).unwrap(), overhead: 24 };
+        assert_eq!(times(pace, false, &[54, 54, 54], 0), [0, 6_720_000, 13_440_000]);
     }
 
     #[test]
@@ -224,7 +230,7 @@ mod tests {
                 let due = table.due(arrived);
                 prop_assert!(due >= arrived);
                 if let Some((last, length)) = before {
-                    let gap = rate.due((length as u64 + 24) * 8);
+                    let gap = rate.due((length.max(60) as u64 + 24) * 8);
                     prop_assert!(due.since(last) >= gap);
                     prop_assert!(due == arrived || due.since(last).as_picos() <= gap.as_picos() + 1);
                 }

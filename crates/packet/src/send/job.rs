@@ -295,8 +295,9 @@ impl Job for SendJob {
             base,
             senders: match (this.ports.len() as u64, &this.pattern) {
                 (..2, _) => Senders::One,
-                (_, None) => Senders::InBlocks(flood::BLOCK),
-                (threads, Some(_)) => Senders::InTurns(threads),
+                // Streams with loads of their own have shares as patterns have.
+                (_, None) if this.streams.is_empty() => Senders::InBlocks(flood::BLOCK),
+                (threads, _) => Senders::InTurns(threads),
             },
             streams: this.stream_count(),
             drain: this.plan.drain,

@@ -453,7 +453,7 @@ impl Receiver {
         found.outstanding = found.outstanding.saturating_sub(never_left.saturating_sub(found.lost));
         found.lost = found.lost.saturating_sub(never_left);
         if let [only] = found.streams.as_mut_slice() {
-            only.lost = found.lost;
+            only.lost = Some(found.lost);
         }
         (found.late_ns, found.unread_ns) = (self.late.spread(), self.unread.spread());
         found.waited_s = waited.map(Picos::as_secs_f64);

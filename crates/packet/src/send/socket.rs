@@ -38,6 +38,18 @@ pub fn check(frames: &Frames, counts_bits: bool, about: &About) -> Result<(), Pa
     }
 }
 
+/// Refuses a port whose frames would be longer than the sizes that results are told by.
+pub fn keeps_sizes(about: &About) -> Result<(), PacketError> {
+    match about.kind == KIND && is_over_ipv6(about) {
+        false => Ok(()),
+        true => Err(PacketError::Wrong(format!(
+            "--send: {} has the kernel's IPv6 headers, so frames would be 20 bytes longer than --sizes; send from packet: \
+             or xdp:",
+            about.name
+        ))),
+    }
+}
+
 /// To be told of frames whose header is longer than the plan's.
 pub fn note(about: &About) -> Option<String> {
     (about.kind == KIND && is_over_ipv6(about))
@@ -92,6 +104,7 @@ mod tests {
         }
         let six = About { name: "udp:[fd00::2]:9".to_owned(), kind: "udp", ..About::default() };
         let frames = none().resolve().unwrap();
+        assert!(keeps_sizes(&six).unwrap_err().to_string().starts_with("--send: "));
         assert!(check(&frames, true, &six).unwrap_err().to_string().starts_with("--rate: "));
         assert!(check(&frames, false, &six).is_ok() && note(&six).is_some());
         let payload =

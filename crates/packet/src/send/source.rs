@@ -4,6 +4,7 @@ use super::departures::{Cycle, Ends, Pattern};
 use super::shaped::Shaped;
 use super::streams::StreamPattern;
 use super::tape::{BESIDE, MOST, Odd, Offsets, TOO_LONG};
+use crate::on_the_wire::SHORTEST;
 use crate::{PacketError, lists};
 use plan::Shape;
 use plan::packets::frames::{FrameSource, Frames};
@@ -141,6 +142,11 @@ impl Recording {
         self.offsets = Vec::new();
     }
 
+    /// Whether there is any time between its frames: without, nobody knows when it begins again.
+    fn has_length(&self) -> bool {
+        self.offsets.last().is_some_and(|last| *last > 0)
+    }
+
     /// Its own times, `speed` faster; after the last frame comes the mean gap, and it begins again.
     pub fn times(&self, speed: Speed) -> Option<Cycle> {
         let starts: Vec<Picos> = self.offsets.iter().map(|ns| speed.faster(*ns)).collect();
@@ -149,6 +155,12 @@ impl Recording {
         let mean = Picos::from_picos((last.as_picos() / gaps).max(1));
         Cycle::of_times(starts, last + mean)
     }
+}
+
+/// Whether a recording is to be played more than once.
+fn repeats(plan: &SendPlan, recording: &Recording) -> bool {
+    let more = |frames: u64| frames > recording.frames.len() as u64;
+    plan.loops.is_some_and(|loops| loops > 1) || plan.frames.is_some_and(more) || plan.duration.is_some()
 }
 
 /// Whether a recording that is replayed ends within the time that there is.
@@ -263,7 +275,8 @@ impl MeanBits {
     /// `on_wire`: with preamble and the gap behind; the FCS counts in any case.
     pub fn of(template: &Template, on_wire: bool) -> Self {
         let around = FCS as u64 + if on_wire { AROUND } else { 0 };
-        let bits = |seq| (template.length(seq) as u64 + around) * 8;
+        // A card pads what is shorter.
+        let bits = |seq| (template.length(seq).max(SHORTEST) as u64 + around) * 8;
         let first = bits(0);
         if (1..SAMPLE).all(|seq| bits(seq) == first) {
             return Self { bits: first, frames: 1 };
@@ -339,6 +352,7 @@ pub fn pattern(
         // Its times are read while it is sent.
         (Pace::Replay { .. }, _) if recording.is_some_and(|recording| !recording.is_whole) => None,
         (Pace::Replay { file, speed }, _) => {
+            let recording = recording.filter(|recording| recording.has_length() || !repeats(plan, recording));
             let times = recording.and_then(|recording| recording.times(*speed));
             let problem = "its timestamps give no times to replay; send its frames with --pcap and --rate";
             Some(Pattern::Cycle(times.ok_or_else(|| wrong(file, problem))?))

@@ -77,7 +77,9 @@ impl Reader {
     #[inline]
     pub fn read(&mut self, frame: &Frame<'_>) -> Mark {
         match self.read_first(frame) {
-            Mark::Signed(found) if self.holds_another(frame.data, &found) => Mark::Merged(found),
+            Mark::Signed(found) if frame.card_work.split || self.holds_another(frame.data, &found) => {
+                Mark::Merged(found)
+            }
             mark => mark,
         }
     }
@@ -142,7 +144,7 @@ impl Reader {
             true => None,
             false => damage(frame.data, frame.length, tuple).filter(|damage| {
                 // Nobody has finished it, so it can tell of nothing.
-                !frame.is_unfinished || !matches!(damage, Damage::Udp | Damage::Tcp)
+                !frame.card_work.checksum || !matches!(damage, Damage::Udp | Damage::Tcp)
             }),
         }
     }

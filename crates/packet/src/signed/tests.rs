@@ -5,6 +5,7 @@ mod several;
 use super::testing::{self, GAP, START, WAY};
 use super::*;
 use measure::packets::Spread;
+use port::CardWork;
 use proptest::prelude::*;
 
 #[derive(Clone)]
@@ -31,7 +32,7 @@ fn report_of(row: &[Arrival]) -> ReceivedReport {
             length: data.len(),
             stamp: Stamp(arrival.at),
             lost_before: 0,
-            is_unfinished: false,
+            card_work: CardWork::NONE,
         });
     }
     signed.finish(None);
@@ -59,7 +60,7 @@ fn one_that_is_dropped_is_told_and_nothing_else() {
     let report = report_of(&row);
     assert_eq!((report.signed, counts(&report)), (999, [1, 0, 0, 0, 0, 0]));
     assert_eq!(report.incidents, ["stream 0: frame 471 is lost"]);
-    assert_eq!(report.streams[0].lost, 1);
+    assert_eq!(report.streams[0].lost, Some(1));
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn the_first_and_the_last_are_missed_where_they_are_expected() {
             length: 60,
             stamp: Stamp(arrival.at),
             lost_before: 0,
-            is_unfinished: false,
+            card_work: CardWork::NONE,
         });
     }
     signed.finish(Some(10));
@@ -156,13 +157,13 @@ fn a_loss_has_its_stream_where_the_template_is_known() {
             length: 60,
             stamp: Stamp::NONE,
             lost_before: 0,
-            is_unfinished: false,
+            card_work: CardWork::NONE,
         });
     }
     signed.finish(None);
     let report = signed.report();
     assert_eq!(report.incidents, ["stream 1: frame 10 is lost"]);
-    assert_eq!(report.streams.iter().map(|row| row.lost).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(report.streams.iter().map(|row| row.lost).collect::<Vec<_>>(), [0, 1, 0].map(Some));
     assert_eq!(report.one_way_ns, Spread::default());
 }
 
@@ -234,7 +235,7 @@ fn queues_that_run_apart_make_no_disorder() {
                 length: 60,
                 stamp: Stamp(arrival.at),
                 lost_before: 0,
-                is_unfinished: false,
+                card_work: CardWork::NONE,
             };
             let mark = reader.read(&frame);
             signed.note(&mark, frame.stamp, queue);
@@ -253,7 +254,7 @@ fn another_run_of_the_sender_is_told_as_such() {
             length: 60,
             stamp: Stamp(arrival.at),
             lost_before: 0,
-            is_unfinished: false,
+            card_work: CardWork::NONE,
         });
     };
     row(1_000).iter().for_each(&mut feed);
@@ -288,7 +289,7 @@ fn numbers_that_no_sender_could_have_reached_are_of_another_run() {
             length: 60,
             stamp: Stamp(at),
             lost_before: 0,
-            is_unfinished: false,
+            card_work: CardWork::NONE,
         });
     };
     for place in 0..1_000 {
@@ -318,7 +319,7 @@ fn damaged_frames_of_another_run_stand_for_none_that_is_missing() {
             bytes[at] ^= 0x55;
         }
         let (data, stamp) = (&bytes[..], Stamp(at));
-        signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+        signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, card_work: CardWork::NONE });
     };
     for place in 0..1_000 {
         // Each tenth is missing, and in its place is one of the other run, damaged in one byte of its number,
@@ -343,7 +344,7 @@ fn of_a_run(signed: &mut Signed, number: u64, sent: u64) {
     signature.write((&mut bytes[42..60]).try_into().unwrap());
     bytes[40..42].fill(0);
     let (data, stamp) = (&bytes[..], Stamp(sent + WAY));
-    signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+    signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, card_work: CardWork::NONE });
 }
 
 /// RFC 7679, section 3.4.
@@ -441,7 +442,7 @@ proptest! {
         let mut signed = Signed::new(Settings { from: Some(0), ..Settings::default() });
         for arrival in &arrivals {
             let (data, stamp) = (&arrival.bytes, Stamp(arrival.at));
-            signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, is_unfinished: false });
+            signed.frame(&Frame { data, length: 60, stamp, lost_before: 0, card_work: CardWork::NONE });
         }
         signed.finish(Some(fates.len() as u64));
         let report = signed.report();
@@ -456,7 +457,7 @@ proptest! {
         let good = frame(0, 0, 60);
         for data in [&good.bytes, &bytes] {
             let (length, stamp) = (data.len(), Stamp::NONE);
-            signed.frame(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
+            signed.frame(&Frame { data, length, stamp, lost_before: 0, card_work: CardWork::NONE });
         }
         prop_assert_eq!(signed.report().unsigned, 1);
     }
@@ -476,9 +477,10 @@ fn a_checksum_that_a_card_was_to_finish_tells_of_no_damage() {
     frames[0][40..42].copy_from_slice(&sum);
     frames[1][40..42].fill(0x5a);
     let mut reader = Reader::default();
-    let mut read = |at: usize, is_unfinished| {
+    let mut read = |at: usize, checksum| {
         let stamp = Stamp(whole[at].at);
-        reader.read(&Frame { data: &frames[at], length: 60, stamp, lost_before: 0, is_unfinished })
+        let card_work = CardWork { checksum, split: false };
+        reader.read(&Frame { data: &frames[at], length: 60, stamp, lost_before: 0, card_work })
     };
     assert!(matches!(read(0, true), Mark::Signed(_)));
     assert!(matches!(read(0, false), Mark::Signed(_)), "a file does not tell, and the sum is known");
@@ -487,6 +489,6 @@ fn a_checksum_that_a_card_was_to_finish_tells_of_no_damage() {
     // IPv4's own checksum is always finished.
     frames[2][24] ^= 1;
     let stamp = Stamp(whole[2].at);
-    let broken = Frame { data: &frames[2], length: 60, stamp, lost_before: 0, is_unfinished: true };
+    let broken = Frame { data: &frames[2], length: 60, stamp, lost_before: 0, card_work: CardWork::CHECKSUM };
     assert!(matches!(Reader::default().read(&broken), Mark::Broken(_, Damage::Ip)));
 }

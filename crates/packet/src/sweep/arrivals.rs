@@ -173,6 +173,7 @@ pub fn spread(times: &Histogram<u64>) -> Spread {
 mod tests {
     use super::*;
     use crate::signed::testing::{self, START};
+    use port::CardWork;
 
     #[test]
     fn a_frame_whose_payload_was_changed_on_its_way_has_not_arrived() {
@@ -186,8 +187,13 @@ mod tests {
                 30 => bytes[22] ^= 1,
                 _ => {}
             }
-            let frame =
-                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            let frame = Frame {
+                data: &bytes,
+                length: 200,
+                stamp: Stamp(at),
+                lost_before: 0,
+                card_work: CardWork::NONE,
+            };
             arrivals.frame(&frame, at);
         }
         assert_eq!((arrivals.unique, arrivals.damaged, arrivals.others), (97, 3, 0));
@@ -196,8 +202,13 @@ mod tests {
         let mut later = Arrivals::new(100, (0..1, 0), START + 1_000_000_000, START);
         for flip in [0, 1] {
             bytes[150] ^= flip;
-            let frame =
-                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            let frame = Frame {
+                data: &bytes,
+                length: 200,
+                stamp: Stamp(at),
+                lost_before: 0,
+                card_work: CardWork::NONE,
+            };
             later.frame(&frame, at);
         }
         assert_eq!((later.unique, later.damaged, later.others), (0, 0, 2));
@@ -209,8 +220,13 @@ mod tests {
         for flip in [0, 1] {
             let (mut bytes, at) = testing::frame(7, 0, 200);
             bytes[150] ^= flip;
-            let frame =
-                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            let frame = Frame {
+                data: &bytes,
+                length: 200,
+                stamp: Stamp(at),
+                lost_before: 0,
+                card_work: CardWork::NONE,
+            };
             arrivals.frame(&frame, at);
         }
         assert_eq!((arrivals.stragglers, arrivals.damaged, arrivals.others), (0, 0, 2));
@@ -222,8 +238,13 @@ mod tests {
         let lost = [0, 63, 64, 130, 255];
         for number in (0..300).filter(|number| !lost.contains(number)) {
             let (bytes, at) = testing::frame(number, 0, 200);
-            let frame =
-                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            let frame = Frame {
+                data: &bytes,
+                length: 200,
+                stamp: Stamp(at),
+                lost_before: 0,
+                card_work: CardWork::NONE,
+            };
             arrivals.frame(&frame, at);
         }
         // 128..131 has 130; 131..255 has none; both ends of a word belong to it.
@@ -247,7 +268,7 @@ mod tests {
         let mut arrivals = Arrivals::new(100, (1..2, 0), START, START);
         let (bytes, at) = testing::frame(0, 0, 200);
         let frame =
-            Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, card_work: CardWork::NONE };
         arrivals.frame(&frame, at);
         assert_eq!((arrivals.unique, arrivals.others), (0, 1));
     }

@@ -230,6 +230,7 @@ impl Sizes {
 /// The specification of frames, with the addresses of both ports where none were given.
 fn spec(plan: &SweepPlan, send: &About, receive: &About) -> Result<Spec, PacketError> {
     socket::check(&plan.look, false, send)?;
+    socket::keeps_sizes(send)?;
     let mut look = plan.look.clone();
     look.fill_macs(|_| (send.mac.map(wire::template::Mac), receive.mac.map(wire::template::Mac)));
     let FrameSource::Made { spec, .. } = look.source() else {

@@ -1,7 +1,7 @@
 //! The ways in which frames arrive: what both versions of the receive ring have in common.
 
 use crate::card_clock::CardClock;
-use crate::{Frame, Stamp};
+use crate::{CardWork, Frame, Stamp};
 use libc::{TP_STATUS_CSUMNOTREADY, TP_STATUS_LOSING, TP_STATUS_TS_RAW_HARDWARE};
 use libc::{TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
 
@@ -58,6 +58,8 @@ pub struct Header {
     pub nsec: u32,
     pub tci: u16,
     pub tpid: u16,
+    /// It holds several frames, merged or not yet split.
+    pub is_merged: bool,
 }
 
 const ADDRESSES: usize = 12;
@@ -92,8 +94,9 @@ impl Show<'_> {
         let kept = data.len().min(self.snap);
         let stamp = self.stamp(header);
         let lost_before = std::mem::take(&mut self.tally.lost_before);
-        let is_unfinished = header.status & TP_STATUS_CSUMNOTREADY != 0;
-        (self.read)(&Frame { data: &data[..kept], length, stamp, lost_before, is_unfinished });
+        let checksum = header.status & TP_STATUS_CSUMNOTREADY != 0;
+        let card_work = CardWork { checksum, split: header.is_merged };
+        (self.read)(&Frame { data: &data[..kept], length, stamp, lost_before, card_work });
         self.tally.frames += 1;
         self.tally.bytes += length as u64;
         self.tally.is_losing |= header.status & TP_STATUS_LOSING != 0;

@@ -9,6 +9,7 @@
 //!                                                        the next is
 //! ```
 
+use super::merged::VNET;
 use libc::{TPACKET_ALIGNMENT, tpacket_block_desc, tpacket_req, tpacket_req3, tpacket2_hdr, tpacket3_hdr};
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
@@ -19,8 +20,8 @@ pub const RESERVE: usize = 16;
 /// sockaddr_ll)`).
 pub const SEND_OFFSET: usize = size_of::<tpacket2_hdr>().next_multiple_of(TPACKET_ALIGNMENT);
 /// Most that the kernel puts between a slot's beginning and the received Ethernet header, for versions 2 and 3
-/// alike: header, `struct sockaddr_ll`, alignment of the network header, and [`RESERVE`].
-const RECEIVE_OVERHEAD: usize = 48 + 20 + 16 + 16 + RESERVE;
+/// alike: header, `struct sockaddr_ll`, alignment of the network header, [`RESERVE`], and the header of virtio.
+const RECEIVE_OVERHEAD: usize = 48 + 20 + 16 + 16 + RESERVE + VNET;
 /// Blocks of a ring with slots have at least this: fewer, larger blocks cost less to map.
 const SLOT_BLOCK: usize = 64 * 1024;
 /// Blocks of version 3: the kernel hands over one at a time.

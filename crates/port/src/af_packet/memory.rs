@@ -55,6 +55,12 @@ impl Memory {
     }
 
     #[inline]
+    pub fn u8_at(&self, offset: usize) -> u8 {
+        // SAFETY: within the mapping, by `at`; any byte is a number.
+        unsafe { ptr::read(self.at(offset..offset + 1)) }
+    }
+
+    #[inline]
     pub fn u32_at(&self, offset: usize) -> u32 {
         // SAFETY: within the mapping, by `at`; any bytes are a number.
         unsafe { ptr::read_unaligned(self.at(offset..offset + 4).cast()) }

@@ -1,6 +1,7 @@
 //! The receiving half: a socket with a ring, its options, and what was lost before it.
 
 use super::inlet::{Inlet, Show, Tally};
+use super::merged::Merged;
 use super::ring_v2::RingV2;
 use super::ring_v3::RingV3;
 use super::setting::{Setting, denied, failed};
@@ -215,12 +216,24 @@ fn inlet(
         }
     };
     choices.push(Choice { what: "receive", chosen: kind.into(), why: why.into() });
+    // A station reads its segments whole, of whatever length, and counts what was merged.
+    let merged = match setting.ours {
+        Some(_) => Merged::Marks,
+        None => {
+            Merged::ask(socket).map_err(|error| failed(setting, "asking which frames are merged", error))?
+        }
+    };
+    if setting.ours.is_none() && merged == Merged::Marks {
+        let why = "the kernel tells of TCP alone whether a frame holds several (of others since Linux 6.2)";
+        choices.push(Choice { what: "merged", chosen: "tcp".into(), why: why.into() });
+    }
     let made = if kind == "slots" {
-        // Those of a station alone know what to do with frames longer than any that leaves.
-        let merged = setting.ours.is_some() && setting.snap.is_none();
-        RingV2::new(socket, setting.slots, longest, merged).map(|ring| Box::new(ring) as Box<dyn Inlet>)
+        let keeps_all = setting.ours.is_some() && setting.snap.is_none();
+        RingV2::new(socket, setting.slots, longest, merged, keeps_all)
+            .map(|ring| Box::new(ring) as Box<dyn Inlet>)
     } else {
-        RingV3::new(socket, setting.slots * V3_SLOT, longest).map(|ring| Box::new(ring) as Box<dyn Inlet>)
+        RingV3::new(socket, setting.slots * V3_SLOT, longest, merged)
+            .map(|ring| Box::new(ring) as Box<dyn Inlet>)
     };
     made.map_err(|error| failed(setting, "making the receive ring", error))
 }

@@ -7,6 +7,7 @@
 use super::inlet::{Header, Inlet, Show, TAG};
 use super::layout::{RESERVE, Slots, at};
 use super::memory::Memory;
+use super::merged::Merged;
 use super::socket::Socket;
 use libc::{TP_STATUS_COPY, TP_STATUS_KERNEL, TP_STATUS_USER};
 use rustix::net::{self, RecvFlags};
@@ -22,24 +23,31 @@ pub struct RingV2 {
     memory: Memory,
     slots: Slots,
     next: usize,
-    /// For merged frames: the socket, and room for one.
-    merged: Option<(OwnedFd, Vec<u8>)>,
+    merged: Merged,
+    /// For merged frames that do not fit: the socket, and room for one.
+    kept: Option<(OwnedFd, Vec<u8>)>,
 }
 
 impl RingV2 {
-    /// Gives the socket a ring of `slots` frames, of each up to `longest` bytes; of merged ones all, if they
-    /// are wanted.
-    pub fn new(socket: &Socket, slots: usize, longest: usize, merged: bool) -> io::Result<Self> {
+    /// Gives the socket a ring of `slots` frames, of each up to `longest` bytes; of merged ones all, with
+    /// `keeps_all`.
+    pub fn new(
+        socket: &Socket,
+        slots: usize,
+        longest: usize,
+        merged: Merged,
+        keeps_all: bool,
+    ) -> io::Result<Self> {
         let slots = Slots::receiving(slots, longest);
         socket.set_packet(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)?;
         socket.set_packet(libc::PACKET_RESERVE, RESERVE as u32)?;
         socket.set_packet(libc::PACKET_RX_RING, slots.request())?;
         let memory = Memory::map(socket.fd(), slots.bytes())?;
-        let merged = match merged {
+        let kept = match keeps_all {
             true => Some((keep_merged(socket)?, vec![0; TAG + LONGEST])),
             false => None,
         };
-        Ok(Self { memory, slots, next: 0, merged })
+        Ok(Self { memory, slots, next: 0, merged, kept })
     }
 }
 
@@ -53,6 +61,8 @@ impl Inlet for RingV2 {
             }
             let mac = usize::from(self.memory.u16_at(start + at::V2_MAC));
             let captured = self.memory.u32_at(start + at::V2_SNAP) as usize;
+            let range = self.slots.frame(self.next, mac, captured);
+            let range = range.expect("the kernel keeps frames within their slots");
             let header = Header {
                 status,
                 length: self.memory.u32_at(start + at::V2_LENGTH),
@@ -60,10 +70,9 @@ impl Inlet for RingV2 {
                 nsec: self.memory.u32_at(start + at::V2_NSEC),
                 tci: self.memory.u16_at(start + at::V2_TCI),
                 tpid: self.memory.u16_at(start + at::V2_TPID),
+                is_merged: self.merged.has(&self.memory, range.start, status),
             };
-            let range = self.slots.frame(self.next, mac, captured);
-            let range = range.expect("the kernel keeps frames within their slots");
-            match &mut self.merged {
+            match &mut self.kept {
                 Some((socket, room)) if status & TP_STATUS_COPY != 0 => {
                     // It stands first in the queue; the kernel put it there before it filled the slot.
                     let mut read = || net::recv(&*socket, &mut room[TAG..], RecvFlags::DONTWAIT);

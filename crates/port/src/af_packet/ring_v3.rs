@@ -4,6 +4,7 @@
 use super::inlet::{Header, Inlet, Show, TAG};
 use super::layout::{Blocks, RESERVE, at};
 use super::memory::Memory;
+use super::merged::Merged;
 use super::socket::Socket;
 use libc::{TP_STATUS_KERNEL, TP_STATUS_USER};
 use std::io;
@@ -14,6 +15,7 @@ pub const RETIRE_MS: u32 = 4;
 pub struct RingV3 {
     memory: Memory,
     blocks: Blocks,
+    merged: Merged,
     block: usize,
     /// Frames of this block that are still to be read, and where the next one's header is.
     left: u32,
@@ -22,13 +24,13 @@ pub struct RingV3 {
 
 impl RingV3 {
     /// Gives the socket a ring of about `bytes`, for frames of which up to `longest` bytes are kept.
-    pub fn new(socket: &Socket, bytes: usize, longest: usize) -> io::Result<Self> {
+    pub fn new(socket: &Socket, bytes: usize, longest: usize, merged: Merged) -> io::Result<Self> {
         let blocks = Blocks::receiving(bytes, longest);
         socket.set_packet(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V3 as i32)?;
         socket.set_packet(libc::PACKET_RESERVE, RESERVE as u32)?;
         socket.set_packet(libc::PACKET_RX_RING, blocks.request(RETIRE_MS))?;
         let memory = Memory::map(socket.fd(), blocks.bytes())?;
-        Ok(Self { memory, blocks, block: 0, left: 0, header: 0 })
+        Ok(Self { memory, blocks, merged, block: 0, left: 0, header: 0 })
     }
 
     /// Takes the next block, if it is ours. It may be empty.
@@ -64,16 +66,18 @@ impl RingV3 {
         let mac = usize::from(memory.u16_at(start + at::V3_MAC));
         let captured = memory.u32_at(start + at::V3_SNAP) as usize;
         let distance = memory.u32_at(start + at::V3_NEXT) as usize;
+        let status = memory.u32_at(start + at::V3_STATUS);
+        let range = self.blocks.frame(self.block, start, mac, captured);
+        let range = range.expect("the kernel keeps frames within their block");
         let header = Header {
-            status: memory.u32_at(start + at::V3_STATUS),
+            status,
             length: memory.u32_at(start + at::V3_LENGTH),
             sec: memory.u32_at(start + at::V3_SEC),
             nsec: memory.u32_at(start + at::V3_NSEC),
             tci: memory.u32_at(start + at::V3_TCI) as u16,
             tpid: memory.u16_at(start + at::V3_TPID),
+            is_merged: self.merged.has(memory, range.start, status),
         };
-        let range = self.blocks.frame(self.block, start, mac, captured);
-        let range = range.expect("the kernel keeps frames within their block");
         show.frame(self.memory.bytes(range.start - TAG..range.end), header);
         self.left -= 1;
         if self.left == 0 {

@@ -7,7 +7,7 @@
 //! ```
 
 use super::choice::Plan;
-use crate::{Faults, Stamp};
+use crate::{CardWork, Faults, Stamp};
 use std::collections::VecDeque;
 
 /// A frame that goes in.
@@ -16,7 +16,7 @@ pub(super) struct Item<'a> {
     pub length: usize,
     pub stamp: Stamp,
     pub lost_before: u32,
-    pub is_unfinished: bool,
+    pub card_work: CardWork,
 }
 
 /// A frame that is here.
@@ -25,7 +25,7 @@ pub(super) struct Kept {
     pub length: usize,
     pub stamp: Stamp,
     pub lost_before: u32,
-    pub is_unfinished: bool,
+    pub card_work: CardWork,
 }
 
 /// What a frame waits for.
@@ -80,12 +80,12 @@ impl Mill {
             damage(&mut kept.data, self.plan.dice(number, 3));
             // On a wire its checksum would have been finished before the damage, and wrong after it. What
             // stands there is wrong as well, and nobody is to pass over it.
-            kept.is_unfinished = false;
+            kept.card_work.checksum = false;
             self.faults.corrupted += 1;
         }
         if self.plan.duplicate.has(number, self.plan.dice(number, 4)) {
-            let is_unfinished = kept.is_unfinished;
-            let again = Item { data: &kept.data, lost_before: 0, is_unfinished, ..*item };
+            let card_work = kept.card_work;
+            let again = Item { data: &kept.data, lost_before: 0, card_work, ..*item };
             let again = self.keep(&again);
             self.faults.duplicated += 1;
             self.go(number, kept, now_ns);
@@ -228,7 +228,7 @@ impl Mill {
             length: item.length,
             stamp: item.stamp,
             lost_before: item.lost_before,
-            is_unfinished: item.is_unfinished,
+            card_work: item.card_work,
         }
     }
 }
@@ -254,9 +254,12 @@ mod tests {
         let mut mill = Mill::new(Plan::read(&address, 0, Direction::Both).unwrap());
         for _ in 0..3 {
             let (data, length) = (&[0; 60][..], 60);
-            mill.put(&Item { data, length, stamp: Stamp::NONE, lost_before: 0, is_unfinished: true }, 0);
+            mill.put(
+                &Item { data, length, stamp: Stamp::NONE, lost_before: 0, card_work: CardWork::CHECKSUM },
+                0,
+            );
         }
-        let passed: Vec<bool> = mill.ready().iter().map(|kept| kept.is_unfinished).collect();
+        let passed: Vec<bool> = mill.ready().iter().map(|kept| kept.card_work.checksum).collect();
         assert_eq!(passed, [true, false, false, true], "the damaged one came twice");
     }
 }

@@ -63,8 +63,8 @@ impl State {
         let wanted = most.saturating_sub(mill.ready().len()).min(BATCH);
         let got = self.inner.receive(wanted, &mut |frame| {
             let (length, stamp, lost_before) = (frame.length, frame.stamp, frame.lost_before);
-            let is_unfinished = frame.is_unfinished;
-            mill.put(&Item { data: frame.data, length, stamp, lost_before, is_unfinished }, now_ns);
+            let card_work = frame.card_work;
+            mill.put(&Item { data: frame.data, length, stamp, lost_before, card_work }, now_ns);
         });
         match got {
             // What is held back is still to come, at its time.

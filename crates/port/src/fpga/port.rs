@@ -11,7 +11,7 @@ use super::time::TICK;
 use super::transport::Bell;
 use crate::about::{Abilities, About, Choice, StampedBy};
 use crate::{
-    Address, Counters, Departed, DropPlace, For, Frame, OwnTime, Port, PortError, Slot, Stamp, Wish,
+    Address, CardWork, Counters, Departed, DropPlace, For, Frame, OwnTime, Port, PortError, Slot, Stamp, Wish,
 };
 use clock::Stopwatch;
 use std::os::fd::BorrowedFd;
@@ -277,7 +277,7 @@ impl Port for ModulePort {
             self.counters.received_bytes += arrived.data.len() as u64;
             let (data, length) = (&arrived.data[..], arrived.data.len());
             let (stamp, lost_before) = (arrived.stamp, arrived.lost_before);
-            read(&Frame { data, length, stamp, lost_before, is_unfinished: false });
+            read(&Frame { data, length, stamp, lost_before, card_work: CardWork::NONE });
         }
         self.module.core().state().give_back(self.read.drain(..));
         Ok(count)

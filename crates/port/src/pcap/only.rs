@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// See the module.
 pub(super) struct Only {
-    file: String,
+    pub file: String,
     /// Name or number, as typed.
     chosen: Option<String>,
     /// Frames of a second interface are refused.
@@ -61,8 +61,8 @@ impl Only {
     /// # Errors
     /// It is of another interface than those before it, and only one's can be read.
     pub fn takes(&mut self, frame: &Captured<'_>) -> Result<bool, PortError> {
-        if let Some(chosen) = &self.chosen {
-            return Ok(frame.name == chosen || chosen.parse() == Ok(frame.interface));
+        if self.chosen.is_some() {
+            return Ok(self.wants(frame.interface, frame.name));
         }
         if !self.is_one {
             return Ok(true);
@@ -84,6 +84,11 @@ impl Only {
             }
         }
         Ok(true)
+    }
+
+    /// Whether frames of this interface would be read, where one of several may be.
+    pub fn wants(&self, number: u32, name: &str) -> bool {
+        self.chosen.as_ref().is_none_or(|chosen| name == chosen || chosen.parse() == Ok(number))
     }
 
     fn wrong(&self, problem: String) -> PortError {

@@ -51,6 +51,20 @@ pub struct Captured<'a> {
     pub name: &'a str,
 }
 
+impl Captured<'_> {
+    /// # Errors
+    /// It, frame `number` of this file, is of another link.
+    pub fn must_be_ethernet(&self, number: u64, file: &str) -> Result<(), PortError> {
+        match self.link {
+            LinkType::ETHERNET => Ok(()),
+            link => Err(PortError::File {
+                file: file.to_owned(),
+                problem: format!("frame {number} is of link type {link}, not 1 (Ethernet)"),
+            }),
+        }
+    }
+}
+
 /// A capture file that is read.
 pub struct Reader {
     name: String,
@@ -58,6 +72,8 @@ pub struct Reader {
     format: Format,
     order: ByteOrder,
     interfaces: Vec<Interface>,
+    /// Those of sections that are over, each with its number, if frames of it were lost when it was captured.
+    lossy: Vec<(u32, Interface)>,
     /// The coarsest of all that were described.
     step_ns: f64,
     /// Frames read.
@@ -108,6 +124,7 @@ impl Reader {
             format: Format::PcapNg,
             order: ByteOrder::Little,
             interfaces: Vec::new(),
+            lossy: Vec::new(),
             step_ns: 0.0,
             frames: 0,
             behind: 0,
@@ -124,6 +141,20 @@ impl Reader {
     /// Those that were described so far.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
+    }
+
+    /// Frames that whoever captured the file lost, as far as the file has told, of interfaces that are `wanted`
+    /// (by number and name).
+    pub fn lost_before(&self, wanted: impl Fn(u32, &str) -> bool) -> u64 {
+        let here = self.interfaces.iter().zip(0..).map(|(interface, number)| (number, interface));
+        let ended = self.lossy.iter().map(|(number, interface)| (*number, interface));
+        let meant = here.chain(ended).filter(|(number, interface)| wanted(*number, &interface.name));
+        meant.filter_map(|(_, interface)| interface.dropped).fold(0, u64::saturating_add)
+    }
+
+    fn end_section(&mut self) {
+        let ended = std::mem::take(&mut self.interfaces);
+        self.lossy.extend((0..).zip(ended).filter(|(_, interface)| interface.dropped > Some(0)));
     }
 
     fn add(&mut self, interface: Interface) {
@@ -175,11 +206,8 @@ impl Reader {
     pub fn next_ethernet(&mut self) -> Result<Option<Captured<'_>>, PortError> {
         let (name, number) = (self.name.clone(), self.frames + 1);
         match self.next()? {
-            Some(frame) if frame.link != LinkType::ETHERNET => Err(PortError::File {
-                file: name,
-                problem: format!("frame {number} is of link type {}, not 1 (Ethernet)", frame.link),
-            }),
-            found => Ok(found),
+            Some(frame) => frame.must_be_ethernet(number, &name).map(|()| Some(frame)),
+            None => Ok(None),
         }
     }
 
@@ -246,7 +274,7 @@ impl Reader {
             let Some((kind, length)) = self.block()? else { return Ok(None) };
             let found = match kind {
                 SECTION => {
-                    self.interfaces.clear();
+                    self.end_section();
                     None
                 }
                 INTERFACE => {

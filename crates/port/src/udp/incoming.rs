@@ -5,7 +5,7 @@
 //! ```
 
 use super::headers::Headers;
-use crate::{Frame, Stamp};
+use crate::{CardWork, Frame, Stamp};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -101,7 +101,7 @@ impl Incoming {
                 length: ahead + length,
                 stamp,
                 lost_before: before,
-                is_unfinished: false,
+                card_work: CardWork::NONE,
             });
             sum.bytes += (ahead + length) as u64;
         }

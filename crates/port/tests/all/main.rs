@@ -8,5 +8,6 @@ mod live;
 mod module;
 mod packet;
 mod pcap;
+mod pcap_interfaces;
 mod veth;
 mod xdp;

@@ -4,7 +4,7 @@ mod arrivals;
 
 use super::*;
 use crate::{Bad, Probing, Quoted, Segment, Station, StationError, Taken, What};
-use port::{Frame, Stamp};
+use port::{CardWork, Frame, Stamp};
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use units::Picos;
@@ -63,7 +63,7 @@ impl Bench {
 }
 
 fn frame(data: &[u8]) -> Frame<'_> {
-    Frame { data, length: data.len(), stamp: Stamp::NONE, lost_before: 0, is_unfinished: false }
+    Frame { data, length: data.len(), stamp: Stamp::NONE, lost_before: 0, card_work: CardWork::NONE }
 }
 
 fn link(to: Mac, from: Mac, ethertype: u16, payload: &[u8]) -> Vec<u8> {
@@ -407,7 +407,8 @@ proptest! {
         data in any_frame(), unfinished: bool, more in 0usize..3,
     ) {
         let mut bench = Bench::new("");
-        let frame = Frame { length: data.len() + more, is_unfinished: unfinished, ..frame(&data) };
+        let card_work = CardWork { checksum: unfinished, split: false };
+        let frame = Frame { length: data.len() + more, card_work, ..frame(&data) };
         let taken = bench.station.take(&frame, START, &mut bench.out);
         if let Taken::Tcp(segment) = &taken {
             prop_assert!(segment.range.end <= data.len() && segment.range.len() >= 20);

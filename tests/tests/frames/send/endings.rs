@@ -64,6 +64,9 @@ fn bad_input_is_named_and_nothing_is_sent() {
     let bad_gaps = file("gaps", b"100\n200\nsoon\n");
     let cut = file("cut.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]);
     let empty = file("empty", b"");
+    let head = [0xa1b2_c3d4_u32, 4 << 16 | 2, 0, 0, 65_535, 1, 7, 0, 60, 60];
+    let one = head.iter().flat_map(|word| word.to_le_bytes()).chain([0; 60]).collect::<Vec<u8>>();
+    let one = file("one.pcap", &one);
     let sent = bed.kernel(bed.generator(), "tx_packets");
     for (arguments, problem) in [
         ("packet:nowhere0".to_owned(), "there is no interface 'nowhere0'"),
@@ -73,6 +76,8 @@ fn bad_input_is_named_and_nothing_is_sent() {
         (format!("packet:gen0 -m {NOBODY} -D {bad_gaps}"), ", line 3: 'soon'"),
         (format!("packet:gen0 -m {NOBODY} -L {empty}"), "holds no number"),
         (format!("packet:gen0 --replay {cut}"), "cut.pcap"),
+        (format!("packet:gen0 --replay {one} --loop 3"), "give no times to replay"),
+        (format!("packet:gen0 --replay {one} -t 1"), "give no times to replay"),
         (format!("packet:gen0 -m {NOBODY} --size 9000"), "MTU"),
         (format!("packet:gen0 -m {NOBODY} --size 20"), "20"),
         (format!("packet:gen0 -m {NOBODY} --rate 5 -d 5"), "contradicts"),

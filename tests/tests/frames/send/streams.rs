@@ -107,6 +107,11 @@ fn queues_share_the_schedule_of_all_streams() {
     assert_eq!([count("5060", "124"), count("80", "508"), count("53", "124")], [1_200, 1_800, 400], "{run}");
     let rows = rows(&run, "streams");
     assert_eq!(rows.iter().map(|row| of(row, "sent") as u64).collect::<Vec<_>>(), [1_200, 1_800, 400]);
+    // What one thread sends ahead of another is no disorder of the way.
+    let receive = format!("queues = 2\nreceive = \"packet,netns={}:sink0\"", bed.sink().name);
+    let (tare, _) = streams("packet:gen0", &receive, folder.path());
+    let run = tare.inside(bed.generator()).run();
+    assert_eq!(run.int("packets.received.reordered"), 0, "{run}");
 }
 
 /// A plan with the streams of `rest`, as far as it sends what comes back over memory.

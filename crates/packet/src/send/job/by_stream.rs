@@ -18,7 +18,7 @@ pub(super) fn losses(sent: &[StreamLedger], arrived: &mut Arrived) {
     }
     for row in &mut arrived.report.streams {
         if let Some(stream) = sent.get(usize::from(row.stream)) {
-            row.lost = stream.sent.saturating_sub(row.received.saturating_sub(row.duplicated));
+            row.lost = Some(stream.sent.saturating_sub(row.received.saturating_sub(row.duplicated)));
         }
     }
 }
@@ -48,8 +48,9 @@ fn counts(handed: &Handed, (sent, missed): (&[StreamLedger], u64), arrived: Opti
         if let Some(arrived) = arrived {
             let known = arrived.report.streams.iter().find(|row| usize::from(row.stream) == number);
             let counts = known.cloned().unwrap_or_default();
-            let lost = if known.is_some() { counts.lost } else { sent.sent };
-            row.extend([counts.received, lost, counts.duplicated, counts.reordered].map(figure));
+            let lost = if known.is_some() { counts.lost } else { Some(sent.sent) };
+            let lost = lost.map_or(Cell::Nothing, figure);
+            row.extend([figure(counts.received), lost, figure(counts.duplicated), figure(counts.reordered)]);
         }
         row
     });

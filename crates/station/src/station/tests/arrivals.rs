@@ -185,7 +185,7 @@ fn unfinished_checksums_and_merged_segments_are_taken_and_counted() {
     let mut bench = Bench::new("");
     let mut data = tcp_v4(bench.own());
     data[50] ^= 1;
-    let unfinished = Frame { is_unfinished: true, ..frame(&data) };
+    let unfinished = Frame { card_work: CardWork::CHECKSUM, ..frame(&data) };
     assert!(matches!(bench.station.take(&unfinished, START, &mut bench.out), Taken::Tcp(_)));
     let pseudo = Pseudo::V4 { source: FAR_V4, destination: OWN_V4 };
     // On a port that does not tell: what stands there is the sum that the card begins with.
