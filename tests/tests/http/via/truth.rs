@@ -7,6 +7,9 @@ use tare_system_tests::run::Running;
 use tare_system_tests::trust::truth;
 use tare_system_tests::{Run, Tare, Target, alone, beside_others, light, need, patiently, scratch, skipped};
 
+/// As many as a busy machine needs until its shortest times are the target's.
+const MOST_ROUNDS: usize = 12;
+
 #[test]
 fn the_latency_is_the_same_as_by_the_kernels_sockets() {
     let _alone = alone();
@@ -19,23 +22,26 @@ fn the_latency_is_the_same_as_by_the_kernels_sockets() {
     for (delay, percentiles) in
         [("200us".to_owned(), 1), ("2ms".to_owned(), 2), (format!("file:{}", peaks.display()), 2)]
     {
-        patiently(4, || {
-            let target = ground.target_ahead(&format!("--delay {delay} --no-truth"));
-            let load = format!("--rate 800 --duration 700ms --parallel 60 --warmup 100ms {}", target.url());
-            // Whatever else this machine does makes times longer: the shortest of some is the target's.
-            let (mut kernel, mut ports) = ([u64::MAX; 2], [[u64::MAX; 2]; 2]);
-            for _ in 0..2 {
-                least(&mut kernel, &ground.by_kernel(&load).ahead().run());
-                for (path, port) in ["general", "fast"].into_iter().zip(&mut ports) {
-                    let load = format!("--via-path {path} {load}");
-                    least(port, &ground.by("packet", &load).ahead().run());
-                }
+        let target = ground.target_ahead(&format!("--delay {delay} --no-truth"));
+        let load = format!("--rate 800 --duration 700ms --parallel 60 --warmup 100ms {}", target.url());
+        // Whatever else this machine does makes times longer: the shortest of some is the target's.
+        let (mut kernel, mut ports) = ([u64::MAX; 2], [[u64::MAX; 2]; 2]);
+        let mut apart = None;
+        for round in 1..=MOST_ROUNDS {
+            least(&mut kernel, &ground.by_kernel(&load).ahead().run());
+            for (path, port) in ["general", "fast"].into_iter().zip(&mut ports) {
+                let load = format!("--via-path {path} {load}");
+                least(port, &ground.by("packet", &load).ahead().run());
             }
-            for port in ports {
-                let both = ["p50", "p99"].into_iter().zip(kernel.into_iter().zip(port));
-                both.take(percentiles).for_each(|(name, (kernel, port))| agree(name, kernel, port));
+            let of_each =
+                ports.iter().map(|port| ["p50", "p99"].into_iter().zip(kernel.into_iter().zip(*port)));
+            let mut compared = of_each.flat_map(|both| both.take(percentiles));
+            apart = compared.find_map(|(name, (kernel, port))| disagreement(name, kernel, port));
+            if round > 1 && apart.is_none() {
+                break;
             }
-        });
+        }
+        assert_eq!(apart, None, "--delay {delay}");
     }
 }
 
@@ -239,12 +245,10 @@ fn least(known: &mut [u64; 2], run: &Run) {
 
 /// Within 5 %, or 10 us.
 #[track_caller]
-fn agree(percentile: &str, kernel_ns: u64, port_ns: u64) {
+fn disagreement(percentile: &str, kernel_ns: u64, port_ns: u64) -> Option<String> {
     let most = (kernel_ns / 20).max(10_000);
-    assert!(
-        kernel_ns.abs_diff(port_ns) <= most,
-        "{percentile}: {kernel_ns} ns by the kernel, {port_ns} ns by a port"
-    );
+    let apart = kernel_ns.abs_diff(port_ns) > most;
+    apart.then(|| format!("{percentile}: {kernel_ns} ns by the kernel, {port_ns} ns by a port"))
 }
 
 #[test]
