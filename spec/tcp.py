@@ -176,7 +176,7 @@ already in flight are still accepted, because dropping them would cost the peer 
 window is acknowledged, but its data is not accepted. An ACK reopens the window at once.
 
 **ACKs** are sent once per batch of segments, or with a request. A hole, a filled hole, the second full segment,
-FIN and repeated data need an ACK in this batch. So does all text of the first response on a path that is
+FIN and repeated data need an ACK in this batch. So does all data of the first response on a path that is
 `quick`, because servers with Nagle's algorithm wait for it. Other ACKs wait for 40 ms, or 1 ms once the
 response is complete.
 

@@ -13,7 +13,7 @@ pub struct LiveArgs {
     /// Token that viewers must give, or @FILE; required unless the address is a loopback address
     #[arg(long, value_name = "TOKEN | @FILE", requires = "live")]
     pub live_token: Option<String>,
-    /// How long to serve the page after the run [default: until every viewer has the report]
+    /// How long to serve the page after the run [default: until every viewer has the report, at most 5s]
     #[arg(long, value_name = "TIME", requires = "live")]
     pub live_linger: Option<String>,
     /// Show a progress line instead of the full-screen view

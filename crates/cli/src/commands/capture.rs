@@ -35,7 +35,7 @@ pub struct CaptureArgs {
     /// Stop after this many frames
     #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]
     frames: Option<String>,
-    /// Stop after this time (a file's own, by its timestamps) [default: at Ctrl-C]
+    /// Stop after this time (for a file: by its timestamps) [default: at Ctrl-C]
     #[arg(short = 't', long, value_name = "TIME", help_heading = "Stop")]
     duration: Option<String>,
 

@@ -53,7 +53,8 @@ pub struct ForwardArgs {
     /// Threads, each with its own queue of both ports; with --table, a list of thread counts
     #[arg(long, value_name = "N", help_heading = "Forwarding")]
     threads: Option<String>,
-    /// If OUT is full: wait (the default; frames are then lost at IN), or drop after a number of tries
+    /// If OUT is full: wait (the default; frames are then lost at IN), or N: drop a frame after N tries (1 to
+    /// 1000000)
     #[arg(long, value_name = "HOW", help_heading = "Forwarding")]
     full: Option<String>,
     /// Longest frame, with FCS [default: 1518]

@@ -72,7 +72,7 @@ pub struct LoadArgs {
     /// Open loop: send requests at this rate, whatever the target does
     #[arg(short = 'r', long, value_name = "RATE", allow_hyphen_values = true, value_parser = quantity)]
     pub rate: Option<String>,
-    /// Closed loop over N connections; with a rate, at most N connections
+    /// Closed loop over N connections [default: 10]; with a rate, at most N connections
     #[arg(short = 'c', long, visible_alias = "connections", value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub parallel: Option<String>,
     /// Poisson arrivals: exponential gaps whose mean --rate sets

@@ -46,8 +46,8 @@ Output:
 
 Options may be shortened, as in http_load: -p 5 -s 10. Figures go to standard output, in
 http_load's format. The verdict on them goes to standard error, and into the exit status:
-  0 valid; 1 the figures could not be printed; 2 bad input, nothing sent; 4 INVALID: the generator was the
-  limit; 5 target unreachable; 130 interrupted
+  0 VALID or DEGRADED; 1 the same, but the figures could not be printed; 2 bad input, nothing sent;
+  4 INVALID: the generator was the limit; 5 target unreachable; 130 interrupted
 
 Example:
   http_load -rate 400 -seconds 10 urls.txt

@@ -17,7 +17,7 @@ Examples:
   tare pace tap:tare0 packet:veth0 -d 13560 -t 10    a gap of 13 560 ns between any two frames
   tare pace tap:tare0 packet:veth0 -D gaps.txt       gaps from a file, repeated
   tare pace --port fpga:eth1 -d 13560                from tap:tare0, through an FPGA module
-  tare ctl last mark                                 report when all frames up to now have left
+  tare ctl last mark; tare ctl last mark 1           set a mark; ask whether all frames before it have left
 
 If IN is a tap, its senders are throttled, so that nothing is dropped on the way. On other ports
 frames arrive as fast as they are sent.

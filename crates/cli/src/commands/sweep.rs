@@ -20,7 +20,7 @@ Examples:
   tare sweep --send packet:veth0 --receive packet:veth3 --sizes 64 --reset-command 'ssh dut reboot'
 
 The search is MLRsearch (RFC 9971). Loss that the generator or the receiver caused is not counted
-against the target: the trial is repeated, if necessary at a lower load, and the result says
+against the device: the trial is repeated, if necessary at a lower load, and the result says
 'at least'.";
 
 /// Find the highest load that a device forwards without loss, by frame size
@@ -30,10 +30,10 @@ pub struct SweepArgs {
     /// Port that sends
     #[arg(long, value_name = "PORT")]
     send: Option<String>,
-    /// Port that sends and receives, if the target returns frames to their sender
+    /// Port that sends and receives, if the device returns frames to their sender
     #[arg(long, value_name = "PORT", conflicts_with_all = ["send", "receive"])]
     port: Option<String>,
-    /// Port that receives what the target forwards
+    /// Port that receives what the device forwards
     #[arg(long, value_name = "PORT")]
     receive: Option<String>,
 
