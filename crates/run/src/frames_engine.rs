@@ -323,7 +323,8 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         outstanding: received.as_ref().map_or(0, |received| received.outstanding),
         mixed: received.as_ref().map_or(0, |received| received.mixed),
-        merged_signed: signed_merged > 0,
+        // A capture has all of their bytes.
+        merged_misleads: signed_merged > 0 || gaps.is_some() || findings.report.command != "capture",
         merged: signed_merged.max(ports.iter().map(|port| port.merged).sum()),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
         card_clocks_ns: card_clocks_ns(ports),

@@ -51,8 +51,8 @@ pub struct FrameConditions {
     pub mixed: u64,
     /// Frames that held several.
     pub merged: u64,
-    /// Some of those were signed: what is lost is not known.
-    pub merged_signed: bool,
+    /// More than counts is wrong by that: gaps, losses, or what was sent on.
+    pub merged_misleads: bool,
     /// Frames were sent as fast as possible, so that only pauses tell whether the generator stood still.
     pub is_flood: bool,
     /// Error of the stamps that gaps were measured with.
@@ -135,7 +135,7 @@ pub(super) fn criteria(
         receiver_drops(totals, frames, load),
         outstanding(frames),
         mixed(frames),
-        merged(frames, load),
+        merged(frames),
         transmit_drops(totals, frames),
     ]);
     criteria.extend([links_kept(totals), links_heard(machine), ports_kept(frames.port_failed)]);
@@ -302,12 +302,10 @@ fn mixed(frames: &FrameConditions) -> Criterion {
 }
 
 /// Several in one are one to whoever counts frames, measures gaps or sends them on.
-fn merged(frames: &FrameConditions, load: Loop) -> Criterion {
+fn merged(frames: &FrameConditions) -> Criterion {
     let percent = frames.received as f64 / 100.0;
-    // A capture has all of their bytes, and counts are the least of it.
-    let has_all = load == Loop::Passive && frames.gaps.is_none() && !frames.merged_signed;
     Criterion::new(CriterionId::ReceiverMerged, frames.merged as f64, 0.0)
-        .invalid_beyond((!has_all).then_some(percent.max(1.0)))
+        .invalid_beyond(frames.merged_misleads.then_some(percent.max(1.0)))
         .advise(|| {
             format!(
                 "{} frames held several each, merged where they arrived (GRO) or left for a card to split \

@@ -224,7 +224,7 @@ mod tests {
         ) {
             let rate = Rate::per_second(bits).unwrap();
             let mut table = Timetable::new(Pace::Bits { rate, overhead: 24 }, false);
-            let (mut arrived, mut before) = (Instant::EPOCH, None);
+            let (mut arrived, mut before) = (Instant::EPOCH, None::<(Instant, usize)>);
             for (bytes, later) in frames {
                 arrived = arrived + Picos::from_picos(later);
                 let due = table.due(arrived);

@@ -50,7 +50,10 @@ fn an_unharmed_row_has_nothing_to_tell() {
     assert_eq!((report.signed, counts(&report)), (1_000, [0; 6]));
     assert_eq!(report.incidents, [""; 0]);
     assert_eq!((report.one_way_ns.min, report.one_way_ns.mean, report.one_way_ns.max), (20e3, 20e3, 20e3));
-    assert_eq!(report.streams, [StreamRow { stream: 0, received: 1_000, ..StreamRow::default() }]);
+    assert_eq!(
+        report.streams,
+        [StreamRow { stream: 0, received: 1_000, lost: Some(0), ..StreamRow::default() }]
+    );
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn interfaces_of_other_kinds_are_passed_over_where_one_is_chosen() {
     let path = both_ways(folder.path());
     let mut bytes = std::fs::read(&path).unwrap();
     // The second interface's link is Linux' cooked one: its block begins behind the section's and the first's.
-    let second = 28 + 12 + 8 + 4 + 12 + 8;
+    let second = 28 + 40 + 8;
     assert_eq!(bytes[second..second + 2], [1, 0]);
     bytes[second] = 113;
     std::fs::write(&path, bytes).unwrap();

@@ -119,13 +119,34 @@ fn each_sentence_on_slowness_has_its_own_word() {
 }
 
 #[test]
+fn what_is_only_a_lower_bound_is_marked_and_not_called_faster() {
+    let bounded = |label, values: &[f64]| {
+        let mut side = side(label, values);
+        let bounds: Vec<bool> = FIGURES.iter().map(|figure| figure.unit == "ns").collect();
+        side.trials.iter_mut().for_each(|trial| trial.bounds.clone_from(&bounds));
+        side
+    };
+    let fast = [2.0, 2.1, 2.05, 2.02, 2.03];
+    let slow = [3.0, 3.1, 3.05, 3.02, 3.03];
+    let told = |a, b| flat(&compare(&[a, b], Vec::new(), Vec::new()));
+    let text = told(side("A", &slow), bounded("B", &fast));
+    assert!(text.contains("latency.p99 3.03 ms ≥ 2.03 ms –"), "{text}");
+    assert!(text.contains("only a bound") && !text.contains("faster than"), "{text}");
+    assert!(text.contains("No difference shown between A and B. ≥ is a lower bound:"), "{text}");
+    let text = told(side("A", &fast), bounded("B", &slow));
+    assert!(text.contains("B is slower than A: net.mean from 2.04 ms to ≥ 3.04 ms"), "{text}");
+    let text = told(side("A", &slow[..1]), bounded("B", &fast[..1]));
+    assert!(text.contains("Seen: latency.mean from 3.00 ms to ≥ 2.00 ms"), "{text}");
+}
+
+#[test]
 fn other_programs_get_a_table() {
     let text = comparison_csv(&of(&[2.0], &[3.0]));
     let mut lines = text.lines();
     let columns = lines.next().unwrap().split(',').count();
     assert!(lines.clone().all(|line| line.split(',').count() == columns), "{text}");
     assert!(
-        text.contains("\nA,B,latency.p99,ns,1,1,2000000,3000000,0.5,,,none,,,,no_confidence,\n"),
+        text.contains("\nA,B,latency.p99,ns,1,1,2000000,3000000,0.5,,,none,,,,no_confidence,,0,0\n"),
         "{text}"
     );
 }
