@@ -85,7 +85,7 @@ fn interfaces_of_other_kinds_are_passed_over_where_one_is_chosen() {
     assert_eq!(read("pcap,interface=out").0, 5);
     assert!(read("pcap,interface=out").1);
     let (frames, is_end, why) = read("pcap");
-    assert!(frames == 1 && !is_end && why.contains("frame 2 is of link type 113, not 1"), "{frames} {why}");
+    assert!(frames == 1 && !is_end && why.contains("frame 2 is of link type 113"), "{frames} {why}");
 }
 
 #[test]
