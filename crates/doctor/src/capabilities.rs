@@ -1,7 +1,7 @@
 //! Privileges: what cannot be done without each.
 
 use crate::finding::{Finding, Mend, Severity, Weight};
-use crate::{Files, Subject};
+use crate::{FileCapabilities, Files, Subject};
 
 /// Bit numbers of linux/capability.h.
 pub(super) const NET_ADMIN: u32 = 12;
@@ -16,11 +16,6 @@ const BPF: u32 = 39;
 pub(super) fn has(files: &Files, bit: u32) -> Option<bool> {
     let mask = u64::from_str_radix(&files.field("proc/self/status", "CapEff:")?, 16).ok()?;
     Some(mask & (1 << bit) != 0)
-}
-
-fn list(missing: &[&str], own: &str) -> String {
-    let names = missing.iter().copied().chain((!missing.contains(&own)).then_some(own));
-    names.map(|name| format!("cap_{name}")).collect::<Vec<_>>().join(",")
 }
 
 struct Need {
@@ -80,27 +75,39 @@ const NEEDS: [Need; 7] = [
 ];
 
 pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
-    let missing: Vec<&str> = NEEDS
-        .iter()
-        .filter(|need| has(&subject.files, need.bit) == Some(false) && need.weight.worst() > Severity::Fine)
-        .map(|need| need.name)
-        .collect();
-    NEEDS.iter().map(|need| finding(&subject.files, need, &missing)).collect()
+    NEEDS.iter().map(|need| finding(subject, need)).collect()
 }
 
-/// `setcap` sets all of them at once, so the command names all that are missing.
-fn finding(files: &Files, need: &Need, missing: &[&str]) -> Finding {
+fn finding(subject: &Subject, need: &Need) -> Finding {
     let id = format!("cap.{}", need.name);
     let name = format!("CAP_{}", need.name.to_ascii_uppercase());
-    match has(files, need.bit) {
+    match has(&subject.files, need.bit) {
         None => Finding::unknown(id, format!("the kernel does not report whether {name} is set")),
         Some(true) => Finding::fine(id, format!("{name} is set")),
         Some(false) => Finding::fine(id, format!("no {name}"))
             .why(need.without, "capabilities(7), docs/packets-reference.md")
             .weighs(need.weight)
-            .mend(Mend::command(
-                format!("as root: setcap {}+ep $(command -v tare)", list(missing, need.name)),
-                "setcap -r $(command -v tare)",
-            )),
+            .mend(mend(subject, need)),
     }
+}
+
+/// `setcap` replaces what the file has, and a file that has any takes from a process what it got from elsewhere
+/// (ambient capabilities). So the command names all that are missing, and all that there are already.
+fn mend(subject: &Subject, need: &Need) -> Mend {
+    let is_wanted = |other: &&Need| match has(&subject.files, other.bit) {
+        Some(false) => other.weight.worst() > Severity::Fine || other.bit == need.bit,
+        held => held == Some(true),
+    };
+    let wanted = NEEDS.iter().filter(is_wanted).fold(0, |bits, other| bits | 1 << other.bit);
+    let before = subject.program;
+    let after = FileCapabilities { permitted: before.permitted | wanted, effective: true, ..before };
+    let undo = if before.is_empty() { "-r".to_owned() } else { before.text(name) };
+    Mend::command(
+        format!("as root: setcap {} $(command -v tare)", after.text(name)),
+        format!("setcap {undo} $(command -v tare)"),
+    )
+}
+
+fn name(bit: u32) -> Option<&'static str> {
+    NEEDS.iter().find(|need| need.bit == bit).map(|need| need.name)
 }

@@ -22,7 +22,7 @@ pub(super) fn may_use(files: &Files) -> Option<Vec<u32>> {
     parse_list(&list).filter(|cpus| !cpus.is_empty())
 }
 
-fn online(files: &Files) -> Option<Vec<u32>> {
+pub(super) fn online(files: &Files) -> Option<Vec<u32>> {
     parse_list(&files.line(&format!("{CPUS}/online"))?).filter(|cpus| !cpus.is_empty())
 }
 

@@ -55,14 +55,8 @@ fn affinity(files: &Files, device: &Device) -> Option<Finding> {
         return None;
     }
     let id = format!("irq.affinity.{}", device.name);
-    let irqs = numbers(files, device);
-    let cpus_of = |irq: &u32| {
-        let list = files
-            .line(&format!("proc/irq/{irq}/effective_affinity_list"))
-            .or_else(|| files.line(&format!("proc/irq/{irq}/smp_affinity_list")))?;
-        parse_list(&list)
-    };
-    let mut cpus: Vec<u32> = irqs.iter().filter_map(cpus_of).flatten().collect();
+    let irqs: Vec<Irq> = numbers(files, device).into_iter().map(|number| Irq::of(files, number)).collect();
+    let mut cpus: Vec<u32> = irqs.iter().flat_map(|irq| irq.cpus.iter().copied()).collect();
     cpus.sort_unstable();
     cpus.dedup();
     if cpus.is_empty() {
@@ -78,8 +72,7 @@ fn affinity(files: &Files, device: &Device) -> Option<Finding> {
         };
         return Some(Finding::fine(id, found));
     }
-    let first = ours[0];
-    let (command, undo) = commands(files, &irqs, first);
+    let (command, undo) = commands(&irqs, &ours);
     Some(
         Finding::fine(id, found)
             .why(
@@ -90,19 +83,48 @@ fn affinity(files: &Files, device: &Device) -> Option<Finding> {
                 ),
                 "the kernel's lists (/proc/irq)",
             )
-            .weighs(Weight { gaps: Severity::Minor, packets: Severity::Minor, ..Weight::default() })
+            .weighs(Weight::gaps(Severity::Minor))
             .mend(Mend::command(command, undo)),
     )
 }
 
-fn commands(files: &Files, irqs: &[u32], cpu: u32) -> (String, String) {
-    let list = irqs.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    let command = format!("for i in {list}; do echo {cpu} > /proc/irq/$i/smp_affinity_list; done");
-    let before = |irq: &u32| {
-        let list = files.line(&format!("proc/irq/{irq}/smp_affinity_list"))?;
-        Some(format!("echo {list} > /proc/irq/{irq}/smp_affinity_list"))
-    };
-    (command, irqs.iter().filter_map(before).collect::<Vec<_>>().join("; "))
+struct Irq {
+    number: u32,
+    /// Where it goes.
+    cpus: Vec<u32>,
+    /// Where it may go, as the kernel writes it.
+    allowed: Option<String>,
+}
+
+impl Irq {
+    fn of(files: &Files, number: u32) -> Self {
+        let line = |name: &str| files.line(&format!("proc/irq/{number}/{name}"));
+        let allowed = line("smp_affinity_list");
+        let cpus = line("effective_affinity_list").or_else(|| allowed.clone());
+        Self { number, cpus: cpus.and_then(|list| parse_list(&list)).unwrap_or_default(), allowed }
+    }
+
+    fn goes_to(&self, list: &str) -> String {
+        format!("echo {list} > /proc/irq/{}/smp_affinity_list", self.number)
+    }
+}
+
+/// Frees one CPU, that of the fewest interrupts, for the threads that keep the gaps. All others keep theirs:
+/// one CPU alone could not receive what all queues do.
+fn commands(irqs: &[Irq], ours: &[u32]) -> (String, String) {
+    let interrupts = |cpu: u32| irqs.iter().filter(|irq| irq.cpus.contains(&cpu)).count();
+    // Of equals the last: the first has the most other work.
+    let freed = ours.iter().copied().rev().min_by_key(|cpu| interrupts(*cpu)).unwrap_or_default();
+    let rest: Vec<u32> = ours.iter().copied().filter(|cpu| *cpu != freed).collect();
+    let (mut command, mut undo) = (Vec::new(), Vec::new());
+    for (at, irq) in irqs.iter().filter(|irq| irq.cpus.contains(&freed)).enumerate() {
+        let allowed = irq.allowed.as_deref().and_then(parse_list).unwrap_or_default();
+        let others: Vec<u32> = allowed.into_iter().filter(|cpu| *cpu != freed).collect();
+        let list = if others.is_empty() { rest[at % rest.len()].to_string() } else { as_list(&others) };
+        command.push(irq.goes_to(&list));
+        undo.extend(irq.allowed.as_deref().map(|list| irq.goes_to(list)));
+    }
+    (format!("{}, then tare … --cpus {freed}", command.join("; ")), undo.join("; "))
 }
 
 /// Receive and transmit steering (RPS, XPS).

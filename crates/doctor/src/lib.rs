@@ -15,6 +15,7 @@ mod container;
 mod cpus;
 mod devices;
 mod error;
+mod file_capabilities;
 mod files;
 mod finding;
 pub mod fix;
@@ -34,12 +35,15 @@ mod tracking;
 
 pub use devices::Device;
 pub use error::DoctorError;
+pub use file_capabilities::FileCapabilities;
 pub use files::Files;
 pub use finding::{Change, Finding, Load, Mend, Severity, Weight};
 pub use measured::{Measured, Pauses, Shares, Sleeps};
 pub use overview::Overview;
 pub use ports::PortState;
 pub use ptp::CardClock;
+
+use std::path::Path;
 
 /// What is examined.
 #[derive(Debug, Default)]
@@ -48,6 +52,8 @@ pub struct Subject {
     pub measured: Measured,
     pub devices: Vec<Device>,
     pub card_clocks: Vec<CardClock>,
+    /// Of the file of this program.
+    pub program: FileCapabilities,
 }
 
 impl Subject {
@@ -58,6 +64,7 @@ impl Subject {
             measured: Measured::take(),
             devices: Device::all(),
             card_clocks: CardClock::all(),
+            program: FileCapabilities::of(Path::new("/proc/self/exe")),
         }
     }
 

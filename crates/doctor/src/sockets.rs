@@ -1,7 +1,9 @@
 //! The kernel's settings that bound sockets and programs: ports, TIME_WAIT, queues, buffers, the BPF machine.
 
+use crate::cpus::{may_use, online};
 use crate::finding::{COMPUTED, Finding, Mend, Severity, Weight};
 use crate::{Files, Subject};
+use os::cpus::as_list;
 
 /// TCP_TIMEWAIT_LEN of include/net/tcp.h: not a setting.
 const TIME_WAIT_S: u64 = 60;
@@ -235,12 +237,31 @@ fn realtime(files: &Files) -> Finding {
     Finding::fine(id, format!("real-time threads run for {runtime} of each {period} µs"))
         .why(
             format!(
-                "a busy-waiting real-time thread is stopped for {:.0} ms in a row, every {:.1} s",
+                "a busy-waiting real-time thread is stopped for {:.0} ms in a row, every {:.1} s; without \
+                 that, nothing else runs on its CPU, not even a shell to end it",
                 stopped_us as f64 / 1e3,
                 period as f64 / 1e6
             ),
             "Linux, Documentation/scheduler/sched-rt-group.rst",
         )
         .weighs(Weight::gaps(Severity::Serious))
-        .mend(Mend::sysctl(files, "kernel.sched_rt_runtime_us", -1))
+        .mend(unthrottle(files, runtime))
+}
+
+/// Real-time threads on all CPUs, never stopped, would take the machine away from everybody: it is set for the
+/// user only where this process has to leave a CPU alone.
+fn unthrottle(files: &Files, runtime: i64) -> Option<Mend> {
+    let name = "kernel.sched_rt_runtime_us";
+    let ours = may_use(files).unwrap_or_default();
+    let others = online(files).unwrap_or_default().into_iter().filter(|cpu| !ours.contains(cpu)).count();
+    if !ours.is_empty() && others > 0 {
+        return Mend::sysctl(files, name, -1);
+    }
+    Some(match ours.as_slice() {
+        [_, rest @ ..] if !rest.is_empty() => Mend::command(
+            format!("sysctl -w {name}=-1, then only: taskset -c {} chrt -f 50 tare …", as_list(rest)),
+            format!("sysctl -w {name}={runtime}"),
+        ),
+        _ => Mend::advice("leave it as it is: it needs a CPU for all other work"),
+    })
 }

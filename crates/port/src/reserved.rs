@@ -46,9 +46,14 @@ impl Reserved {
         crate::namespace::within(address.innermost(), || Self::here(own))
     }
 
+    /// How many ports each of so many addresses gets.
+    pub fn each_of(addresses: usize) -> usize {
+        EACH.min(MOST / addresses.max(1)).max(1)
+    }
+
     fn here(own: &[IpAddr]) -> Result<Self, PortError> {
         os::limits::raise_open_files();
-        let count = EACH.min(MOST / own.len().max(1)).max(1);
+        let count = Self::each_of(own.len());
         let mut end = 1 << 16;
         while end >= LOWEST + count {
             let ports = (end - count) as u16..=(end - 1) as u16;

@@ -10,7 +10,7 @@ use units::{Picos, Rate};
 
 /// Lines of a URL file that are looked at for their scheme.
 const LINES: usize = 1_000;
-/// Ports of each address of `--via`: 1024 to 65535.
+/// Ports of each address of `--via` that no other host has: 1024 to 65535.
 const PORTS_EACH: u64 = 64_512;
 /// Recorded times that are looked at.
 const RECORDED: usize = 10_000_000;
@@ -86,15 +86,16 @@ fn requests(plan: &Plan, connections: Option<u32>) -> RequestDemand {
             false => fixed.iter().all(IpAddr::is_loopback),
         },
         is_unix: connection.unix.is_some(),
-        own_ports: connection.via.as_deref().map(own_ports),
+        own_ports: connection.via.as_deref().map(|via| own_ports(via, connection.share_address)),
         beside,
     }
 }
 
 /// Ports of the addresses of `--via`; those of one address if it cannot be read, which is refused elsewhere.
-fn own_ports(via: &str) -> u64 {
+fn own_ports(via: &str, is_shared: bool) -> u64 {
     let addresses = via.parse::<station::Via>().map_or(1, |via| via.ranges().map(Addresses::count).sum());
-    addresses as u64 * PORTS_EACH
+    let each = if is_shared { port::Reserved::each_of(addresses) as u64 } else { PORTS_EACH };
+    addresses as u64 * each
 }
 
 /// The highest rate of a shape within `length`.
@@ -238,6 +239,25 @@ mod tests {
         let ports = forecast.figure("ports").expect("it has ports");
         assert_eq!((ports.outlook, ports.has), (crate::Outlook::Invalid, Some(193_536.0)));
         assert!(forecast.figure("descriptors").is_none());
+    }
+
+    #[test]
+    fn addresses_shared_with_the_host_have_a_block_of_ports_each() {
+        let ports = |range: &str| {
+            let text = format!(
+                "url = \"http://198.18.0.2/\"\n[load]\nparallel = 20000\n\
+                 [connection]\nvia = \"packet:eth1,ip=198.18.0.{range}/24\"\nshare_address = true\n"
+            );
+            let demand = demand(&text);
+            let forecast =
+                crate::Forecast::of(&demand, Err(&profile::Refused::None), &crate::Supply::default());
+            let ports = forecast.figure("ports").expect("it has ports");
+            (ports.has, ports.outlook)
+        };
+        assert_eq!(ports("10"), (Some(4_096.0), crate::Outlook::Invalid));
+        assert_eq!(ports("10-12"), (Some(12_288.0), crate::Outlook::Invalid));
+        // A run listens on 16 384 ports at most: 1638 of each of ten addresses.
+        assert_eq!(ports("10-19"), (Some(16_380.0), crate::Outlook::Invalid));
     }
 
     #[test]

@@ -33,6 +33,8 @@ mod place;
 mod prometheus;
 mod queue;
 #[cfg(feature = "redis")]
+mod redis_keys;
+#[cfg(feature = "redis")]
 mod redis_link;
 #[cfg(feature = "redis")]
 mod redis_module;

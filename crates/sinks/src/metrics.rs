@@ -4,7 +4,8 @@
 //! SinkRow ─► Cumulative ─ samples() ─► Prometheus (text, protobuf, remote write), OTLP: one file each
 //! ```
 //!
-//! Counters only ever grow, so a row that did not arrive costs a point in the picture, never a count.
+//! Counters only ever grow, and the last ones are those of the result: a row that did not arrive, or did not
+//! even come here, costs a point in the picture, never a count. Distributions lack those that did not come.
 
 mod spread;
 
@@ -93,32 +94,38 @@ impl Cumulative {
             return;
         }
         self.next = row.index + 1;
-        let (sums, row_of) = (&mut self.sums, &row.row);
-        sums.offered += row_of.offered;
-        sums.sent += row_of.sent;
-        sums.done += row_of.done;
-        sums.failed += row_of.failed;
-        sums.missed += row_of.missed;
-        sums.cut_off += row_of.cut_off;
-        sums.warmup += row_of.warmup;
-        sums.bytes_out += row_of.bytes_out;
-        sums.bytes_in += row_of.bytes_in;
-        sums.retransmits += row_of.retransmits;
-        sums.pauses += row_of.pauses;
-        sums.paused_ns += row_of.paused_ns;
-        for outcome in &row_of.outcomes {
-            *self.outcomes.entry((outcome.class.to_string(), outcome.key.clone())).or_default() +=
-                outcome.count;
-        }
+        self.count(&row.row);
         for (series, values) in &row.histograms {
             self.spreads[series.index()].get_or_insert_default().add(values);
         }
-        self.last = Some(row_of.clone());
+        self.last = Some(row.row.clone());
     }
 
-    /// The run is over.
+    fn count(&mut self, row: &Interval) {
+        let sums = &mut self.sums;
+        sums.offered += row.offered;
+        sums.sent += row.sent;
+        sums.done += row.done;
+        sums.failed += row.failed;
+        sums.missed += row.missed;
+        sums.cut_off += row.cut_off;
+        sums.warmup += row.warmup;
+        sums.bytes_out += row.bytes_out;
+        sums.bytes_in += row.bytes_in;
+        sums.retransmits += row.retransmits;
+        sums.pauses += row.pauses;
+        sums.paused_ns += row.paused_ns;
+        for outcome in &row.outcomes {
+            *self.outcomes.entry((outcome.class.to_string(), outcome.key.clone())).or_default() +=
+                outcome.count;
+        }
+    }
+
+    /// The run is over. The result's rows add up to all of it, with those that a full queue threw away.
     pub fn end(&mut self, result: &RunResult) {
         self.verdict = Some(result.verdict.word);
+        (self.sums, self.outcomes) = Default::default();
+        result.intervals.iter().for_each(|row| self.count(row));
     }
 
     pub fn is_over(&self) -> bool {
@@ -361,6 +368,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::row;
     use super::*;
+    use store::schema::OutcomeCount;
 
     fn counter(all: &[Sample<'_>], name: &str) -> u64 {
         let sample =
@@ -386,6 +394,26 @@ mod tests {
             _ => None,
         });
         assert_eq!(spread, Some(17));
+    }
+
+    #[test]
+    fn the_last_counts_have_rows_that_never_came() {
+        let mut all = Cumulative::new(&RunInfo::default());
+        all.add(&row(0, 10));
+        let mut intervals: Vec<Interval> = [10, 5, 2].map(|done| row(0, done).row).to_vec();
+        intervals[1].outcomes.push(OutcomeCount::of(units::Outcome::Status(503), 4));
+        (intervals[2].warmup, intervals[2].pauses) = (7, 3);
+        let result = RunResult { intervals, ..RunResult::default() };
+        // Who does not answer is given the result again.
+        for _ in 0..2 {
+            all.end(&result);
+            let samples = all.samples();
+            let counts =
+                ["done", "warmup", "generator_pauses", "requests"].map(|name| counter(&samples, name));
+            assert_eq!(counts, [17, 7, 3, 17]);
+            let is_503 = |sample: &&Sample<'_>| sample.labels.iter().any(|(_, value)| value == "503");
+            assert!(matches!(samples.iter().find(is_503).unwrap().value, Value::Counter(4)));
+        }
     }
 
     #[test]

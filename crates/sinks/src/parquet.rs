@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A Parquet file without its footer is unreadable, so a run that is killed leaves only the `.part`. A disk
-//! that is full costs the rows after the last whole row group: the footer is written behind that one.
+//! that is full costs the rows after the last whole row group: the footer is written behind that one. The
+//! `.part` is locked (flock) while it is written: two runs at once cannot have the same FILE.
 //!
 //! Encodings were chosen by measuring (`cargo run --release -p tare-sinks --example sample_cost`; 2 busy cores,
 //! per event): differences and zstd 0.13 µs, 11.7 bytes; plain and zstd 0.28 µs, 18 bytes; plain 0.10 µs, 92
@@ -24,9 +25,10 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 use row_group::RowGroup;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::RunResult;
 use units::Event;
@@ -48,6 +50,8 @@ pub const KIND: SinkKind = SinkKind {
 
 /// Rows of a row group: about 5 MB in memory until it is written.
 const ROW_GROUP: usize = 128 * 1024;
+/// Files that others may finish while this one opens them.
+const MOST_TRIES: usize = 10;
 
 /// A file of samples that is being written.
 struct Parquet {
@@ -83,6 +87,24 @@ impl Parquet {
     fn part(&self) -> PathBuf {
         let name = self.place.path().file_name().unwrap_or_default().to_string_lossy();
         self.place.path().with_file_name(format!(".{name}.part"))
+    }
+
+    /// Empty, and locked until it is closed. One that a killed run left is used again.
+    fn create_part(&self) -> io::Result<File> {
+        let part = self.part();
+        for _ in 0..MOST_TRIES {
+            let file = File::options().write(true).create(true).truncate(false).open(&part)?;
+            // There are file systems without locks.
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                break;
+            }
+            // Between the two, whoever had it may have finished it: then it has its own name.
+            if has_name(&file, &part)? {
+                file.set_len(0)?;
+                return Ok(file);
+            }
+        }
+        Err(io::ErrorKind::ResourceBusy.into())
     }
 
     fn refused(&self, why: impl std::fmt::Display) -> SinkError {
@@ -156,7 +178,8 @@ impl Exporter for Parquet {
         if fs::metadata(self.place.path()).is_ok_and(|there| !there.is_file()) {
             return Err(self.place.wrong("is a device or a pipe; Parquet needs a file: name another"));
         }
-        let file = File::create(self.part()).map_err(|why| match why.kind() {
+        let file = self.create_part().map_err(|why| match why.kind() {
+            io::ErrorKind::ResourceBusy => self.place.wrong("another run is writing it; name another file"),
             // Without it the command is for nothing, as with the other files.
             io::ErrorKind::NotFound => self.place.wrong("its folder does not exist; create it first"),
             _ => self.refused(why),
@@ -295,6 +318,12 @@ impl Writing {
         to.sync_all()?;
         Ok(rows as u64)
     }
+}
+
+/// Whether the file is still the one at this path.
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    let file = file.metadata()?;
+    Ok(fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (file.dev(), file.ino())))
 }
 
 fn created_by() -> String {

@@ -15,6 +15,7 @@
 use crate::event_fields::EventFields;
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
 use crate::place::{Address, Place, SinkKind};
+use crate::redis_keys::Keys;
 use crate::redis_link::{Commands, Link, refusal};
 use crate::redis_written::Written;
 use base64::Engine;
@@ -94,43 +95,6 @@ fn trim(place: &Place) -> Result<Option<Trim>, SinkError> {
         (Some(_), Some(_)) => Err(place.wrong("maxlen and maxlen_exact exclude each other")),
         (Some(to), None) => Ok(Some(Trim { how: "~", to })),
         (None, to) => Ok(to.map(|to| Trim { how: "=", to })),
-    }
-}
-
-/// Names of a run's keys.
-#[derive(Clone, Debug)]
-pub struct Keys {
-    prefix: String,
-    run: String,
-}
-
-impl Keys {
-    pub fn of(place: &Place) -> Self {
-        Self { prefix: place.option("prefix").unwrap_or("tare").to_owned(), run: String::new() }
-    }
-
-    pub fn of_run(self, run: &str) -> Self {
-        Self { run: run.to_owned(), ..self }
-    }
-
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
-    pub fn meta(&self) -> String {
-        format!("{}:{}:meta", self.prefix, self.run)
-    }
-    pub fn intervals(&self) -> String {
-        format!("{}:{}:intervals", self.prefix, self.run)
-    }
-    pub fn events(&self, thread: usize) -> String {
-        format!("{}:{}:events:{thread}", self.prefix, self.run)
-    }
-    pub fn module(&self) -> String {
-        format!("{}:{}:module", self.prefix, self.run)
-    }
-    pub fn result(&self) -> String {
-        format!("{}:{}:result", self.prefix, self.run)
     }
 }
 
@@ -256,6 +220,19 @@ impl RedisStreams {
         self.renew(&key);
     }
 
+    /// Sends what is not done yet of the batch in hand.
+    fn rest_of(&mut self, thread: u16, events: &[Event]) -> Result<(), SinkError> {
+        while self.in_hand.done < events.len() {
+            self.ready()?;
+            let to = (self.in_hand.done + ROUND).min(events.len());
+            let Refused { count, why } = self.round(thread, &events[self.in_hand.done..to])?;
+            self.in_hand.done = to;
+            self.in_hand.refused.count += count;
+            self.in_hand.refused.why = self.in_hand.refused.why.take().or(why);
+        }
+        Ok(())
+    }
+
     /// Sends one round, and counts what of it was refused. `Err`: to be tried again.
     fn round(&mut self, thread: u16, events: &[Event]) -> Result<Refused, SinkError> {
         let slot = usize::from(thread);
@@ -269,8 +246,8 @@ impl RedisStreams {
             match reply {
                 Value::BulkString(_) => written.arrived(id),
                 Value::ServerError(why) if is_there(why) && written.may_be_there(id) => written.arrived(id),
-                Value::ServerError(why) => refused.add(|| refusal(&self.place, why)),
-                other => refused.add(|| self.link.strange("XADD", other)),
+                Value::ServerError(why) => refused.add(1, || refusal(&self.place, why)),
+                other => refused.add(1, || self.link.strange("XADD", other)),
             }
         }
         match &refused.why {
@@ -298,8 +275,8 @@ struct Refused {
 }
 
 impl Refused {
-    fn add(&mut self, why: impl FnOnce() -> SinkError) {
-        self.count += 1;
+    fn add(&mut self, count: u64, why: impl FnOnce() -> SinkError) {
+        self.count += count;
         self.why.get_or_insert_with(why);
     }
 }
@@ -358,14 +335,16 @@ impl Exporter for RedisStreams {
         if self.threads.len() <= slot {
             self.threads.resize_with(slot + 1, Written::default);
         }
-        // The same batch comes again after a failure: what is done of it is passed over.
-        while self.in_hand.done < events.len() {
-            self.ready()?;
-            let to = (self.in_hand.done + ROUND).min(events.len());
-            let Refused { count, why } = self.round(thread, &events[self.in_hand.done..to])?;
-            self.in_hand.done = to;
-            self.in_hand.refused.count += count;
-            self.in_hand.refused.why = self.in_hand.refused.why.take().or(why);
+        match self.rest_of(thread, events) {
+            // The same batch comes again: what is done of it is passed over.
+            Err(why) if why.may_pass() => return Err(why),
+            // It does not: neither its rest nor its numbers are anything to the next one.
+            Err(why) => {
+                self.threads[slot].give_up();
+                let rest = events.len() - self.in_hand.done;
+                self.in_hand.refused.add(rest as u64, || why);
+            }
+            Ok(()) => {}
         }
         let Refused { count, why } = std::mem::take(&mut self.in_hand).refused;
         match why {

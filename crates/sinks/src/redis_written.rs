@@ -46,6 +46,12 @@ impl Written {
         self.given = self.given.max(through);
     }
 
+    /// What was on its way when the connection broke is not sent again. It may be there, so that its numbers
+    /// are nobody else's.
+    pub fn give_up(&mut self) {
+        self.given = self.given.max(self.doubt);
+    }
+
     /// It is there. Numbers between the last one and this one are not.
     pub fn arrived(&mut self, number: u64) {
         if number > self.last + 1 {
@@ -129,5 +135,9 @@ mod tests {
         assert_eq!(written.next(), 1);
         written.settled(10);
         assert_eq!(written.next(), 11);
+        written.unsure(20);
+        assert_eq!(written.next(), 11);
+        written.give_up();
+        assert_eq!(written.next(), 21);
     }
 }

@@ -59,6 +59,7 @@ fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
         figures: Cumulative::default(),
         origin_ms: 0,
         last: None,
+        is_taken: true,
         known: HashSet::new(),
     }))
 }
@@ -78,6 +79,8 @@ struct RemoteWrite {
     origin_ms: i64,
     /// Index and times of the row that came last.
     last: Option<(u64, Span)>,
+    /// It was taken, so that `known` is all that there is.
+    is_taken: bool,
     /// Series that have begun. They are as many as there are outcomes, distributions and threads: bounded.
     known: HashSet<Vec<Label>>,
 }
@@ -100,6 +103,14 @@ impl RemoteWrite {
             Some((_, before)) => Span { from, to: to.max(before.to + 1) },
             None => Span { from, to: to.max(from + 1) },
         }
+    }
+
+    /// Of the last samples. Series that only rows have which never came here begin with zero as well, unless
+    /// they may be there already.
+    fn last_span(&self) -> Span {
+        let (from, to) =
+            self.last.map_or_else(|| (self.origin_ms, unix_ms()), |(_, span)| (span.to, span.to + 1));
+        Span { from: if self.is_taken { from } else { to }, to }
     }
 
     fn write(&self, request: &WriteRequest) -> Result<(), SinkError> {
@@ -226,15 +237,17 @@ impl Exporter for RemoteWrite {
         self.last = Some((row.index, span));
         self.figures.add(row);
         let request = self.request(span);
+        self.is_taken = false;
         self.write(&request)?;
+        self.is_taken = true;
         self.known.extend(request.timeseries.into_iter().map(|series| series.labels));
         Ok(())
     }
 
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError> {
         self.figures.end(result);
-        let to = self.last.map_or_else(unix_ms, |(_, span)| span.to + 1);
-        self.write(&self.request(Span { from: to, to }))
+        let span = self.last_span();
+        self.write(&self.request(span))
     }
 }
 
@@ -254,6 +267,7 @@ mod tests {
             figures: Cumulative::new(&run),
             origin_ms: 1_000_000,
             last: None,
+            is_taken: true,
             known: HashSet::new(),
         }
     }
@@ -295,6 +309,32 @@ mod tests {
         );
         writer.last = Some((1, span));
         assert_eq!(writer.span(&second), span, "the same row again has the same times");
+    }
+
+    #[test]
+    fn what_only_lost_rows_have_begins_with_zero_at_the_end() {
+        let mut writer = writer("");
+        let mut first = row(0, 7);
+        first.row.length_s = 1.0;
+        let span = writer.span(&first);
+        (writer.last, writer.is_taken) = (Some((0, span)), true);
+        writer.figures.add(&first);
+        let request = writer.request(span);
+        writer.known.extend(request.timeseries.into_iter().map(|series| series.labels));
+        let mut lost = row(1, 5).row;
+        lost.outcomes = vec![store::schema::OutcomeCount::of(units::Outcome::Status(503), 5)];
+        writer.figures.end(&RunResult { intervals: vec![first.row, lost], ..RunResult::default() });
+        let of_code = |writer: &RemoteWrite, code: &str| {
+            let request = writer.request(writer.last_span());
+            let is_it = |series: &&TimeSeries| series.labels.iter().any(|label| label.value == code);
+            let samples = &request.timeseries.iter().find(is_it).unwrap().samples;
+            samples.iter().map(|s| (s.timestamp_ms, s.value)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_code(&writer, "200"), [(1_001_001, 7.0)]);
+        assert_eq!(of_code(&writer, "503"), [(1_001_000, 0.0), (1_001_001, 5.0)]);
+        // Whether the last row arrived is not known: a zero could fall behind a value that is there.
+        writer.is_taken = false;
+        assert_eq!(of_code(&writer, "503"), [(1_001_001, 5.0)]);
     }
 
     #[test]

@@ -81,18 +81,51 @@ fn io_uring_and_real_time_are_read_as_they_apply_to_this_process() {
     bad(&of(&[(DISABLED, "2")], "kernel.io_uring"), Load::Http, Severity::Minor, "118 000");
     // Fields 3 to 41 of a stat file; the last is the policy.
     let stat = |policy: u32| format!("7 (a) b) S {} {policy} 0\n", ["0"; 37].join(" "));
-    let files = |policy| {
-        let stat = stat(policy);
+    let files = |policy, allowed: &str| {
+        let (stat, allowed) = (stat(policy), format!("Cpus_allowed_list:\t{allowed}\n"));
         let files = [
             ("proc/sys/kernel/sched_rt_runtime_us", "950000"),
             ("proc/sys/kernel/sched_rt_period_us", "1000000"),
+            ("sys/devices/system/cpu/online", "0-3"),
         ];
-        of(&[&files[..], &[("proc/self/stat", stat.as_str())]].concat(), "kernel.realtime")
+        let own = [("proc/self/stat", stat.as_str()), ("proc/self/status", allowed.as_str())];
+        let (_root, subject) = machine(&[&files[..], &own].concat());
+        let steps = fix::steps(&subject.findings(), None, &["kernel.realtime".into()]);
+        (one(&subject, "kernel.realtime"), steps.len())
     };
-    fine(&files(0), "no real-time priority");
-    let found = files(1);
+    fine(&files(0, "0-3").0, "no real-time priority");
+    let (found, steps) = files(1, "1-3");
     bad(&found, Load::Gaps, Severity::Serious, "stopped for 50 ms in a row, every 1.0 s");
-    assert_eq!(commands(&found).0, ["sysctl -w kernel.sched_rt_runtime_us=-1"]);
+    assert_eq!((commands(&found).0, steps), (vec!["sysctl -w kernel.sched_rt_runtime_us=-1".to_owned()], 1));
+}
+
+/// Never stopped, on every CPU: nothing else would run.
+#[test]
+fn real_time_threads_are_not_let_loose_where_no_cpu_is_left_to_others() {
+    let stat = format!("7 (a) S {} 1 0\n", ["0"; 37].join(" "));
+    let of = |online: &str| {
+        let allowed = format!("Cpus_allowed_list:\t{online}\n");
+        let (_root, subject) = machine(&[
+            ("proc/sys/kernel/sched_rt_runtime_us", "950000"),
+            ("proc/self/stat", &stat),
+            ("proc/self/status", &allowed),
+            ("sys/devices/system/cpu/online", online),
+        ]);
+        assert_eq!(fix::steps(&subject.findings(), None, &["kernel.realtime".into()]), []);
+        one(&subject, "kernel.realtime")
+    };
+    let found = of("0-3");
+    bad(&found, Load::Gaps, Severity::Serious, "nothing else runs on its CPU");
+    assert_eq!(
+        commands(&found),
+        (
+            vec![
+                "sysctl -w kernel.sched_rt_runtime_us=-1, then only: taskset -c 1-3 chrt -f 50 tare …".into()
+            ],
+            vec!["sysctl -w kernel.sched_rt_runtime_us=950000".into()]
+        )
+    );
+    assert_eq!(commands(&of("0")), (vec![], vec![]));
 }
 
 #[test]

@@ -139,8 +139,30 @@ fn privileges_that_are_missing_say_what_cannot_be_done_and_are_given_together() 
     assert_eq!(
         commands(&found).0,
         [
-            "as root: setcap cap_net_raw,cap_net_admin,cap_bpf,cap_sys_admin,cap_sys_nice+ep $(command -v tare)"
+            "as root: setcap cap_net_admin,cap_net_raw,cap_sys_admin,cap_sys_nice,cap_bpf+ep $(command -v tare)"
         ]
     );
+    assert_eq!(commands(&found).1, ["setcap -r $(command -v tare)"]);
     bad(&of(&none, "cap.bpf"), Load::Packets, Severity::Serious, "15 million");
+}
+
+/// `setcap` replaces: what the command does not name is gone.
+#[test]
+fn privileges_that_the_file_or_the_process_has_are_kept_and_come_back() {
+    // CAP_NET_RAW (13) is the file's, CAP_IPC_LOCK (14) from elsewhere, CAP_DAC_READ_SEARCH (2) in the file
+    // alone.
+    let (_root, subject) = machine(&[("proc/self/status", "CapEff:\t0000000000006000\n")]);
+    let program = FileCapabilities { permitted: 1 << 13 | 1 << 2, inheritable: 0, effective: true };
+    let subject = Subject { program, ..subject };
+    assert_eq!(
+        commands(&one(&subject, "cap.net_admin")),
+        (
+            vec![
+                "as root: setcap 2,cap_net_admin,cap_net_raw,cap_ipc_lock,cap_sys_admin,cap_sys_nice,cap_bpf+ep \
+                 $(command -v tare)"
+                    .into()
+            ],
+            vec!["setcap 2,cap_net_raw+ep $(command -v tare)".into()]
+        )
+    );
 }

@@ -218,6 +218,41 @@ fn a_run_that_never_ends_properly_leaves_nothing() {
 }
 
 #[test]
+fn a_file_that_another_run_is_writing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut first = opened(&path);
+    first.events(0, &events(0, 10)).unwrap();
+    let mut second = Parquet::new(Place::of_file("parquet", &path));
+    let refused = second.begin(&RunInfo::default()).unwrap_err();
+    assert!(matches!(refused, SinkError::Url { .. }), "{refused}");
+    assert!(refused.to_string().ends_with("another run is writing it; name another file"), "{refused}");
+    drop(second);
+    first.events(0, &events(10, 10)).unwrap();
+    first.flush().unwrap();
+    assert_eq!(rows_of(&path), (20, 1));
+
+    // It has ended: the next run may overwrite its file, and nothing of it before that run is over.
+    let mut third = opened(&path);
+    third.events(0, &events(0, 3)).unwrap();
+    assert_eq!(rows_of(&path), (20, 1));
+    third.flush().unwrap();
+    assert_eq!(rows_of(&path), (3, 1));
+}
+
+#[test]
+fn what_a_killed_run_left_is_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    fs::write(folder.path().join(".a.parquet.part"), [7; 100_000]).unwrap();
+    let mut parquet = opened(&path);
+    parquet.events(0, &events(0, 10)).unwrap();
+    parquet.flush().unwrap();
+    assert_eq!(rows_of(&path), (10, 1));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn a_device_is_refused_and_stays_what_it_is() {
     // A socket stands for a device: making one needs no rights, and it is no file either.
     let folder = tempfile::tempdir().unwrap();

@@ -2,4 +2,5 @@
 
 mod redis;
 mod redis_deleted;
+mod redis_given_up;
 mod redis_module;
