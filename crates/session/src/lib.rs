@@ -22,6 +22,7 @@ mod beside;
 mod figures;
 mod inner;
 mod lives;
+mod looks;
 mod outgoing;
 mod peers;
 mod sessions;

@@ -59,11 +59,20 @@ impl Bench {
     }
 
     fn arrives(&mut self, frame: &[u8]) {
+        self.lies_there(frame);
+        self.look();
+    }
+
+    /// A frame comes, and this end does not look.
+    fn lies_there(&mut self, frame: &[u8]) {
         let write = &mut |slot: &mut Slot<'_>| {
             slot.data[..frame.len()].copy_from_slice(frame);
             slot.length = frame.len();
         };
         assert_eq!(self.far.transmit(1, write).unwrap(), 1);
+    }
+
+    fn look(&mut self) {
         self.sessions.receive(16, self.now, &mut Asks).unwrap();
         self.sessions.settle(self.now, &mut Asks);
         self.sessions.expire(self.now, &mut Asks);
@@ -102,6 +111,10 @@ impl Bench {
 
     /// The peer sends a segment in answer to one of ours.
     fn answers(&mut self, to: &Seen, flags: u8, seq: u32) {
+        self.arrives(&self.answer(to, flags, seq));
+    }
+
+    fn answer(&self, to: &Seen, flags: u8, seq: u32) -> Vec<u8> {
         let ends = u32::from(to.head.flags & (flag::SYN | flag::FIN) != 0);
         let head = wire::tcp::Repr {
             source: to.head.destination,
@@ -130,7 +143,7 @@ impl Bench {
         };
         ip.emit(&mut packet).unwrap();
         let own = self.sessions.station().mac();
-        self.arrives(&[&own.0[..], &FAR.0, &ETHERTYPE_IPV4.to_be_bytes(), &packet].concat());
+        [&own.0[..], &FAR.0, &ETHERTYPE_IPV4.to_be_bytes(), &packet].concat()
     }
 
     /// A connection whose request has left; its segments so far.
@@ -315,4 +328,43 @@ fn a_reset_of_before_leaves_with_the_last_session() {
         })
         .unwrap();
     assert_eq!(frames, 1);
+}
+
+/// This end stands still for longer than a segment may take.
+#[test]
+fn what_was_acknowledged_in_a_pause_is_not_sent_again() {
+    let mut bench = Bench::new("");
+    let (acked, all) = bench.asks(None);
+    let (lost, _) = bench.asks(None);
+    bench.lies_there(&bench.answer(all.last().unwrap(), flag::ACK, 701));
+    bench.now = bench.now + Picos::from_millis(300);
+    // What a loop has to do by its clock comes before it looks.
+    bench.sessions.expire(bench.now, &mut Asks);
+    assert_eq!((bench.sent(), bench.sessions.figures().retransmitted), (Vec::new(), 0));
+    assert_eq!(bench.sessions.next_deadline(bench.now), Picos::ZERO, "nobody sleeps before that look");
+    bench.look();
+    let again = bench.sent();
+    assert_eq!((again.len(), bench.sessions.figures().retransmitted), (1, 1), "{again:?}");
+    let left = [acked, lost].map(|id| bench.sessions.record(id).unwrap().left);
+    assert_eq!((left, again[0].head.source), ([0, 18], lost.port()));
+}
+
+#[test]
+fn timers_run_though_frames_keep_coming() {
+    let mut bench = Bench::new("");
+    bench.asks(None);
+    bench.now = bench.now + Picos::from_millis(300);
+    let mut frames = 0;
+    while bench.sessions.figures().retransmitted == 0 {
+        for _ in 0..128 {
+            // Nobody's.
+            bench.lies_there(&[0; 60]);
+        }
+        bench.sessions.receive(64, bench.now, &mut Asks).unwrap();
+        bench.sessions.receive(64, bench.now, &mut Asks).unwrap();
+        bench.sessions.expire(bench.now, &mut Asks);
+        frames += 128;
+        assert!(frames <= 20_000, "the timer waits for ever");
+    }
+    assert!(frames > 10_000);
 }
