@@ -302,7 +302,7 @@ impl Core {
         let port = peer.to.port();
         let Some(head) = peer.head(id.source(), |to, mac| station.head(source, to, mac)) else { return };
         figures.segments_out += 1;
-        outgoing.push(head.length() + HEADER + text.len(), figures, |frame| {
+        outgoing.push(head.length() + HEADER + text.len(), id, figures, |frame| {
             let behind = &mut frame[head.length()..];
             match segment.write(id.port(), port, text, behind) {
                 Ok(length) => {
@@ -312,6 +312,21 @@ impl Core {
                 Err(_) => 0,
             }
         });
+    }
+
+    /// Tells of frames that have left after they had waited for room.
+    pub fn tell_late(&mut self, now: &dyn Fn() -> Instant, owner: &mut impl Owner) {
+        if self.outgoing.late.is_empty() {
+            return;
+        }
+        let left = now();
+        for (id, since) in self.outgoing.late.drain(..) {
+            if let Some((_, side)) = self.table.get(id)
+                && side.stage == Stage::Live
+            {
+                owner.waited(side.tag, since, left);
+            }
+        }
     }
 
     /// A frame that the port received.

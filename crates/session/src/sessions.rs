@@ -38,6 +38,10 @@ pub trait Owner {
     /// Something happened to a session. After [`Notice::Closed`] its id names nothing any more.
     fn hear(&mut self, id: Id, tag: u32, notice: Notice, inward: &Inward<'_>);
 
+    /// A frame of the session has left at `left` that had waited in this process since then, as the port had no
+    /// room: the time is not the peer's.
+    fn waited(&mut self, _tag: u32, _since: Instant, _left: Instant) {}
+
     /// A step was made, and the session is as the record says.
     fn stepped(&mut self, _tag: u32, _record: &Record) {}
 
@@ -411,13 +415,16 @@ impl Sessions {
         self.core.flush(id, now, owner);
     }
 
-    /// Hands all frames over that the port has room for.
+    /// Hands all frames over that the port has room for. `now` tells the time, and is asked where some wait.
     ///
     /// # Errors
     /// Those of [`Port::transmit`].
-    pub fn transmit(&mut self) -> Result<(), PortError> {
-        self.core.outbox.send(&mut *self.port)?;
-        self.core.outgoing.transmit(&mut *self.port, &mut self.core.figures)
+    pub fn transmit(&mut self, now: &dyn Fn() -> Instant, owner: &mut impl Owner) -> Result<(), PortError> {
+        let Core { outbox, outgoing, figures, .. } = &mut self.core;
+        outbox.send(&mut *self.port)?;
+        let done = outgoing.transmit(&mut *self.port, figures, now);
+        self.core.tell_late(now, owner);
+        done
     }
 
     /// Whether frames wait for room in the port.

@@ -82,7 +82,7 @@ impl Bench {
     fn sent(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         loop {
-            self.sessions.transmit().unwrap();
+            self.sessions.transmit(&|| self.now, &mut Asks).unwrap();
             let mut frames: Vec<Vec<u8>> = Vec::new();
             self.far.receive(64, &mut |frame: &Frame<'_>| frames.push(frame.data.to_vec())).unwrap();
             if frames.is_empty() {
@@ -208,9 +208,46 @@ fn what_leaves_together_is_handed_to_the_port_at_once() {
     for _ in 0..100 {
         bench.open("198.18.0.2:80", None).unwrap();
     }
-    bench.sessions.transmit().unwrap();
+    bench.sessions.transmit(&|| bench.now, &mut Asks).unwrap();
     assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed) - before, 1);
     assert_eq!(bench.sent().len(), 100);
+}
+
+/// Hears of frames that left late.
+#[derive(Default)]
+struct Late(Vec<(u32, Instant, Instant)>);
+
+impl Owner for Late {
+    fn text(&self, _: u32, _: Payload) -> &[u8] {
+        &[]
+    }
+    fn hear(&mut self, _: Id, _: u32, _: Notice, _: &Inward<'_>) {}
+    fn waited(&mut self, tag: u32, since: Instant, left: Instant) {
+        self.0.push((tag, since, left));
+    }
+    fn no_way(&mut self, _: Id, _: u32) {}
+}
+
+#[test]
+fn who_waited_for_room_in_the_port_is_told_for_how_long() {
+    let mut bench = Bench::new("");
+    let (near, far) = pair(4, 1_514);
+    let via: Via = "mem:a,ip=198.18.0.10-12/24".parse().unwrap();
+    (bench.sessions, bench.far) = (Sessions::on(Box::new(near), &via, bench.now).unwrap(), far);
+    // The peer's address is known then.
+    bench.open("198.18.0.2:80", None).unwrap();
+    assert_eq!(bench.sent().len(), 1);
+    let (mut late, to, full) = (Late::default(), "198.18.0.2:80".parse().unwrap(), bench.now);
+    for tag in 1..=7 {
+        bench.sessions.open(to, None, tag, bench.now, &mut Asks).unwrap();
+    }
+    bench.sessions.transmit(&|| full, &mut late).unwrap();
+    let left = bench.now + Picos::from_millis(3);
+    bench.sessions.transmit(&|| left, &mut late).unwrap();
+    assert!(late.0.is_empty() && bench.sessions.waits_for_room());
+    bench.far.receive(64, &mut |_: &Frame<'_>| {}).unwrap();
+    bench.sessions.transmit(&|| left, &mut late).unwrap();
+    assert_eq!(late.0, [5, 6, 7].map(|tag| (tag, full, left)));
 }
 
 #[test]
