@@ -34,5 +34,5 @@ pub use ahead::Ahead;
 pub use figures::Figures;
 pub use peers::BURST;
 pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
-pub use station::{Silent, Station, StationError, Via};
+pub use station::{Bad, Silent, Station, StationError, Via};
 pub use table::{Id, PORTS};
