@@ -43,7 +43,7 @@ mod worker;
 pub use engine::{Engine, EngineError, Facts, Running, check_inputs, control};
 pub use module::Module;
 pub use notes::Notes;
-pub use session::{Account, DEVIATIONS, Figures, Place, Silent};
+pub use session::{Account, Bad, DEVIATIONS, Figures, Place, Silent};
 pub use source::SourceError;
 pub use tls::TlsError;
 pub use via::{port_of_via, via_from_anywhere};

@@ -1,6 +1,6 @@
 //! What a run past the kernel (`--via`) leaves in its result.
 
-use http::{Account, DEVIATIONS, Silent};
+use http::{Account, Bad, DEVIATIONS, Silent};
 use std::collections::BTreeMap;
 use store::RunResult;
 use store::schema::{Deviation, Tcp, Via};
@@ -104,6 +104,14 @@ fn notes(account: &Account) -> Vec<String> {
             report::counted(station.conflicts, "frame")
         ));
     }
+    let refused = station.bad(Bad::Extension);
+    if refused > 0 {
+        notes.push(format!(
+            "{} could not be used because of IPv6 extension headers (authentication, a route that goes on, an \
+             option that must not be skipped, or more than 8 headers), so the target may seem not to answer",
+            report::counted(refused, "received frame")
+        ));
+    }
     notes.extend(silent(&account.silent));
     notes
 }
@@ -155,6 +163,7 @@ mod tests {
         let mut account = account();
         account.figures.retransmitted = 12;
         account.station.merged = 2;
+        account.station.count_bad(Bad::Extension);
         account.place.host_forwards = true;
         let silent =
             |at: &str, is_gateway, was_there| Silent { at: at.parse().unwrap(), is_gateway, was_there };
@@ -176,6 +185,8 @@ mod tests {
             assert!(result.notes.iter().any(|note| note.starts_with(silent)), "{:?}", result.notes);
         }
         assert!(result.notes.iter().any(|note| note.starts_with("2 received frames")), "{:?}", result.notes);
+        let extended = "1 received frame could not be used because of IPv6 extension headers";
+        assert!(result.notes.iter().any(|note| note.starts_with(extended)), "{:?}", result.notes);
         let faults = "of this run's frames, fault: delayed 20, damaged 1, as it was asked to";
         assert!(result.notes.iter().any(|note| note.starts_with(faults)), "{:?}", result.notes);
     }

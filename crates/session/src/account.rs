@@ -37,7 +37,8 @@ impl Account {
     /// Frames that had arrived and that this machine lost, or had no use for although a kernel has.
     pub fn lost_after_arrival(&self) -> u64 {
         let drops = self.port.drops.iter().filter(|drop| drop.place.is_after_arrival());
-        let unused = [Bad::CutOff, Bad::Length, Bad::Fragment].map(|why| self.station.bad(why));
+        let unused =
+            [Bad::CutOff, Bad::Length, Bad::Fragment, Bad::Extension].map(|why| self.station.bad(why));
         drops.map(|drop| drop.frames).chain(unused).sum()
     }
 
@@ -95,9 +96,9 @@ mod tests {
             port.drop(at, frames);
         }
         let figures = Figures { unsent: 11, ..Figures::default() };
-        // What was cut off arrived and is lost; what is broken came so.
+        // What was cut off or refused arrived and is lost; what is broken came so.
         let mut station = station::Counters::default();
-        [Bad::CutOff, Bad::CutOff, Bad::TcpChecksum].into_iter().for_each(|why| station.count_bad(why));
+        [Bad::CutOff, Bad::Extension, Bad::TcpChecksum].into_iter().for_each(|why| station.count_bad(why));
         let account = Account { place, figures, station, silent: Vec::new(), port };
         assert_eq!((account.lost_after_arrival(), account.unsent()), (5, 18));
     }

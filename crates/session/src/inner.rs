@@ -9,6 +9,7 @@ use units::Instant;
 
 use crate::figures::Figures;
 use crate::lives::Lives;
+use crate::looks::Looks;
 use crate::outgoing::Outgoing;
 use crate::peers::{BURST, Peers};
 use crate::sessions::{Began, Inward, Nobody, OpenError, Owner};
@@ -37,6 +38,8 @@ pub(crate) struct Core {
     pub station_wakes: Instant,
     /// The latest time that a session was told of.
     pub latest: Instant,
+    /// How far the port has been read.
+    pub looks: Looks,
 }
 
 /// Time as sessions count it.
@@ -176,8 +179,9 @@ impl Core {
         }
     }
 
-    pub fn wake(&mut self, id: Id, now: Instant, owner: &mut impl Owner) {
-        let at = time(now).millis();
+    /// The time of a session has come, as far as the port has been read.
+    pub fn wake(&mut self, id: Id, read: Instant, now: Instant, owner: &mut impl Owner) {
+        let at = time(read).millis();
         let Some((record, side)) = self.table.get(id) else { return };
         // An entry that an earlier one has replaced.
         if !side.armed || at.is_before(side.wakes) {
@@ -186,7 +190,10 @@ impl Core {
         side.armed = false;
         match record.next_deadline() {
             Some(deadline) if !at.is_before(deadline) => {
-                self.act(id, Event::Timer, &Inward::default(), now, owner);
+                // By now more may be due, for which the port has not been read.
+                let waits_for_peer = record.next_timeout().is_some_and(|timeout| !at.is_before(timeout));
+                let event = if waits_for_peer { Event::Timer } else { Event::Flush };
+                self.act(id, event, &Inward::default(), now, owner);
             }
             Some(_) => self.arm(id),
             None => {}
@@ -295,7 +302,7 @@ impl Core {
         let port = peer.to.port();
         let Some(head) = peer.head(id.source(), |to, mac| station.head(source, to, mac)) else { return };
         figures.segments_out += 1;
-        outgoing.push(head.length() + HEADER + text.len(), figures, |frame| {
+        outgoing.push(head.length() + HEADER + text.len(), id, figures, |frame| {
             let behind = &mut frame[head.length()..];
             match segment.write(id.port(), port, text, behind) {
                 Ok(length) => {
@@ -305,6 +312,21 @@ impl Core {
                 Err(_) => 0,
             }
         });
+    }
+
+    /// Tells of frames that have left after they had waited for room.
+    pub fn tell_late(&mut self, now: &dyn Fn() -> Instant, owner: &mut impl Owner) {
+        if self.outgoing.late.is_empty() {
+            return;
+        }
+        let left = now();
+        for (id, since) in self.outgoing.late.drain(..) {
+            if let Some((_, side)) = self.table.get(id)
+                && side.stage == Stage::Live
+            {
+                owner.waited(side.tag, since, left);
+            }
+        }
     }
 
     /// A frame that the port received.

@@ -1,8 +1,10 @@
 //! Frames that are about to leave, one behind another in one piece of memory.
 
 use crate::figures::Figures;
+use crate::table::Id;
 use port::{Port, PortError};
 use std::collections::VecDeque;
+use units::Instant;
 
 /// Bytes of frames that may wait for room in the port: some thousand full ones.
 const MOST: usize = 8 * 1024 * 1024;
@@ -11,26 +13,41 @@ pub(crate) struct Outgoing {
     /// Room for all; what is behind `end` has no meaning.
     bytes: Box<[u8]>,
     end: usize,
-    /// Where each frame ends, but for those that have left.
-    ends: VecDeque<usize>,
+    /// All but those that have left.
+    frames: VecDeque<Frame>,
     /// Where the first of them begins.
     from: usize,
-    /// How many of them have waited already.
-    waited: usize,
+    /// Since when each of the first of them has waited for room.
+    since: VecDeque<Instant>,
+    /// Those that have left after they had waited: whose they were, and since when they had.
+    pub late: Vec<(Id, Instant)>,
+}
+
+struct Frame {
+    /// Where it ends.
+    end: usize,
+    of: Id,
 }
 
 impl Outgoing {
     pub fn new() -> Self {
         // The kernel gives pages when they are written first.
-        Self { bytes: vec![0; MOST].into(), end: 0, ends: VecDeque::new(), from: 0, waited: 0 }
+        let (bytes, frames, since) = (vec![0; MOST].into(), VecDeque::new(), VecDeque::new());
+        Self { bytes, end: 0, frames, from: 0, since, late: Vec::new() }
     }
 
     /// Adds a frame that `write` makes in `room` bytes; it says how many it used. A frame that finds too many
     /// before it is given up and counted.
-    pub fn push(&mut self, room: usize, figures: &mut Figures, write: impl FnOnce(&mut [u8]) -> usize) {
+    pub fn push(
+        &mut self,
+        room: usize,
+        of: Id,
+        figures: &mut Figures,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) {
         if self.end + room > MOST && self.from > 0 {
             self.bytes.copy_within(self.from..self.end, 0);
-            self.ends.iter_mut().for_each(|end| *end -= self.from);
+            self.frames.iter_mut().for_each(|frame| frame.end -= self.from);
             (self.end, self.from) = (self.end - self.from, 0);
         }
         let Some(free) = self.bytes.get_mut(self.end..self.end + room) else {
@@ -40,33 +57,42 @@ impl Outgoing {
         let used = write(free);
         if used > 0 {
             self.end += used;
-            self.ends.push_back(self.end);
+            self.frames.push_back(Frame { end: self.end, of });
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.frames.is_empty()
     }
 
-    /// Hands over what the port has room for.
-    pub fn transmit(&mut self, port: &mut dyn Port, figures: &mut Figures) -> Result<(), PortError> {
-        while !self.ends.is_empty() {
-            let Self { bytes, ends, from, .. } = self;
-            let taken = port.transmit(ends.len(), &mut |slot| {
-                let end = ends.pop_front().expect("as many as were announced");
+    /// Hands over what the port has room for. The rest waits from then on, and stands in [`Self::late`] when it
+    /// has left.
+    pub fn transmit(
+        &mut self,
+        port: &mut dyn Port,
+        figures: &mut Figures,
+        now: &dyn Fn() -> Instant,
+    ) -> Result<(), PortError> {
+        while !self.frames.is_empty() {
+            let Self { bytes, frames, from, since, late, .. } = self;
+            let taken = port.transmit(frames.len(), &mut |slot| {
+                let Frame { end, of } = frames.pop_front().expect("as many as were announced");
+                late.extend(since.pop_front().map(|since| (of, since)));
                 let frame = &bytes[*from..end];
                 slot.data[..frame.len()].copy_from_slice(frame);
                 slot.length = frame.len();
                 *from = end;
             })?;
-            self.waited = self.waited.saturating_sub(taken);
             if taken == 0 {
-                figures.waited_for_room += (self.ends.len() - self.waited) as u64;
-                self.waited = self.ends.len();
+                let fresh = frames.len() - since.len();
+                figures.waited_for_room += fresh as u64;
+                if fresh > 0 {
+                    since.resize(frames.len(), now());
+                }
                 break;
             }
         }
-        if self.ends.is_empty() {
+        if self.frames.is_empty() {
             (self.end, self.from) = (0, 0);
         }
         Ok(())
@@ -74,9 +100,10 @@ impl Outgoing {
 
     /// Gives up what has not left.
     pub fn drop_all(&mut self, figures: &mut Figures) {
-        figures.unsent += self.ends.len() as u64;
-        self.ends.clear();
-        (self.end, self.from, self.waited) = (0, 0, 0);
+        figures.unsent += self.frames.len() as u64;
+        self.frames.clear();
+        self.since.clear();
+        (self.end, self.from) = (0, 0);
     }
 }
 
@@ -85,7 +112,8 @@ mod tests {
     use super::*;
 
     fn push(outgoing: &mut Outgoing, figures: &mut Figures, frame: &[u8]) {
-        outgoing.push(frame.len() + 10, figures, |room| {
+        let of = Id::new(0, 1_000 + u16::from(frame[0]));
+        outgoing.push(frame.len() + 10, of, figures, |room| {
             room[..frame.len()].copy_from_slice(frame);
             frame.len()
         });
@@ -104,16 +132,26 @@ mod tests {
         let (mut near, mut far) = (open(), open());
         let (mut outgoing, mut figures) = (Outgoing::new(), Figures::default());
         let frames: Vec<Vec<u8>> = (0..7u8).map(|n| vec![n; 60 + usize::from(n)]).collect();
-        frames.iter().for_each(|frame| push(&mut outgoing, &mut figures, frame));
-        outgoing.transmit(&mut *near, &mut figures).expect("room for some");
+        let mut transmit = |outgoing: &mut Outgoing, figures: &mut Figures, ms: u64| {
+            outgoing.transmit(&mut *near, figures, &|| at(ms)).expect("an open port");
+        };
+        frames.iter().take(6).for_each(|frame| push(&mut outgoing, &mut figures, frame));
+        transmit(&mut outgoing, &mut figures, 1);
+        push(&mut outgoing, &mut figures, &frames[6]);
         // Those that wait are counted once.
-        outgoing.transmit(&mut *near, &mut figures).expect("no room");
-        assert_eq!(figures.waited_for_room, 3);
+        transmit(&mut outgoing, &mut figures, 2);
+        assert_eq!((figures.waited_for_room, outgoing.late.len()), (3, 0));
         let mut got = received(&mut *far);
-        outgoing.transmit(&mut *near, &mut figures).expect("room for the rest");
+        transmit(&mut outgoing, &mut figures, 5);
         got.extend(received(&mut *far));
         assert!(got == frames && outgoing.is_empty());
         assert_eq!((figures.waited_for_room, figures.unsent), (3, 0));
+        let late = [(4, 1), (5, 1), (6, 2)].map(|(n, ms)| (Id::new(0, 1_000 + n), at(ms)));
+        assert_eq!(outgoing.late, late);
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::EPOCH + units::Picos::from_millis(ms)
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::beside::Beside;
 use crate::figures::Figures;
 use crate::inner::{Core, time};
 use crate::lives::Lives;
+use crate::looks::Looks;
 use crate::outgoing::Outgoing;
 use crate::peers::Peers;
 use crate::table::{Id, PORTS, Stage, Table};
@@ -36,6 +37,10 @@ pub trait Owner {
 
     /// Something happened to a session. After [`Notice::Closed`] its id names nothing any more.
     fn hear(&mut self, id: Id, tag: u32, notice: Notice, inward: &Inward<'_>);
+
+    /// A frame of the session has left at `left` that had waited in this process since then, as the port had no
+    /// room: the time is not the peer's.
+    fn waited(&mut self, _tag: u32, _since: Instant, _left: Instant) {}
 
     /// A step was made, and the session is as the record says.
     fn stepped(&mut self, _tag: u32, _record: &Record) {}
@@ -229,6 +234,7 @@ impl Sessions {
             turns: [0; 2],
             station_wakes: now,
             latest: now,
+            looks: Looks::new(now),
         };
         let place = Place {
             port: port.about().name.clone(),
@@ -376,20 +382,26 @@ impl Sessions {
     /// Those of [`Port::receive`].
     pub fn receive(&mut self, most: usize, now: Instant, owner: &mut impl Owner) -> Result<usize, PortError> {
         let Self { port, ear, core, .. } = self;
-        if let Some(ear) = ear {
-            ear.receive(HEARD, &mut |frame| core.take(frame, now, owner))?;
-        }
-        port.receive(most, &mut |frame| core.take(frame, now, owner))
+        let heard = match ear {
+            Some(ear) => ear.receive(HEARD, &mut |frame| core.take(frame, now, owner)),
+            None => Ok(0),
+        };
+        let took = heard.and_then(|_| port.receive(most, &mut |frame| core.take(frame, now, owner)));
+        // Nothing comes from a link that is down.
+        core.looks.took(took.as_ref().map_or(0, |count| *count), most, now);
+        took
     }
 
-    /// Does what time asks for.
+    /// Does what time asks for, up to the last look that found the end of what had come: answers that lie in
+    /// the port since then are not late.
     pub fn expire(&mut self, now: Instant, owner: &mut impl Owner) {
         let Self { core, woken, .. } = self;
-        core.wake_station(now);
+        let read = core.looks.read_until().min(now);
+        core.wake_station(read);
         core.begin_those_that_sought(now, owner);
-        core.wheel.advance(time(now).millis(), woken);
+        core.wheel.advance(time(read).millis(), woken);
         for id in woken.drain(..) {
-            core.wake(id, now, owner);
+            core.wake(id, read, now, owner);
         }
     }
 
@@ -403,13 +415,16 @@ impl Sessions {
         self.core.flush(id, now, owner);
     }
 
-    /// Hands all frames over that the port has room for.
+    /// Hands all frames over that the port has room for. `now` tells the time, and is asked where some wait.
     ///
     /// # Errors
     /// Those of [`Port::transmit`].
-    pub fn transmit(&mut self) -> Result<(), PortError> {
-        self.core.outbox.send(&mut *self.port)?;
-        self.core.outgoing.transmit(&mut *self.port, &mut self.core.figures)
+    pub fn transmit(&mut self, now: &dyn Fn() -> Instant, owner: &mut impl Owner) -> Result<(), PortError> {
+        let Core { outbox, outgoing, figures, .. } = &mut self.core;
+        outbox.send(&mut *self.port)?;
+        let done = outgoing.transmit(&mut *self.port, figures, now);
+        self.core.tell_late(now, owner);
+        done
     }
 
     /// Whether frames wait for room in the port.

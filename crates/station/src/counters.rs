@@ -26,7 +26,7 @@ bad! {
     Length = "length",
     /// A part of a packet.
     Fragment = "fragment",
-    /// IPv6 extension headers.
+    /// IPv6 extension headers that are not skipped.
     Extension = "extension",
     IpChecksum = "ip_checksum",
     TcpChecksum = "tcp_checksum",

@@ -21,6 +21,7 @@ mod answer;
 mod bytes;
 mod counters;
 mod error;
+mod extension;
 mod head;
 mod limiter;
 mod link;

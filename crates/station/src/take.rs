@@ -3,6 +3,7 @@
 use crate::answer::NEVER_FORWARDED;
 use crate::bytes::half;
 use crate::counters::Bad;
+use crate::extension;
 use crate::outbox::Outbox;
 use crate::quote::{self, Quoted};
 use crate::range::is_unicast;
@@ -161,18 +162,18 @@ impl Station {
         check(!source.is_multicast(), Bad::Header)?;
         // Who has an address of ours says so with it as its source.
         let is_host = is_unicast(source.into()) && !range.has_v6(source);
-        match head[ipv6::field::NEXT] {
+        let (protocol, at) = extension::skip(&packet[..end])?;
+        match protocol {
             tcp::PROTOCOL => {
                 check(is_host, Bad::Header)?;
                 let pseudo = Pseudo::V6 { source, destination };
-                segment(arrival, source.into(), destination.into(), ipv6::LENGTH..end, &pseudo)
+                segment(arrival, source.into(), destination.into(), at..end, &pseudo)
             }
             icmpv6::PROTOCOL => {
                 let pair = (source, destination);
-                self.icmpv6(arrival, pair, head[ipv6::field::HOPS], &packet[ipv6::LENGTH..end], out)
+                self.icmpv6(arrival, pair, head[ipv6::field::HOPS], &packet[at..end], out)
             }
             44 => Err(Bad::Fragment),
-            0 | 43 | 51 | 60 => Err(Bad::Extension),
             _ => Ok(Taken::NotOurs),
         }
     }

@@ -84,10 +84,14 @@ impl Record {
 
     /// The earliest time for which this record wants an [`Event::Timer`](crate::Event::Timer).
     pub fn next_deadline(&self) -> Option<Millis> {
-        let wanted =
-            [(Flags::TIMED, self.deadline), (Flags::LIMITED, self.limit), (Flags::ACK_DUE, self.ack_by)];
-        let set = wanted.into_iter().filter(|(flag, _)| self.has(*flag)).map(|(_, time)| time);
-        set.reduce(|first, time| if time.is_before(first) { time } else { first })
+        let own = self.has(Flags::ACK_DUE).then_some(self.ack_by);
+        earlier(self.next_timeout(), own)
+    }
+
+    /// The same without the acknowledgment that is owed: what a segment of the peer may put off.
+    pub fn next_timeout(&self) -> Option<Millis> {
+        let timed = self.has(Flags::TIMED).then_some(self.deadline);
+        earlier(timed, self.has(Flags::LIMITED).then_some(self.limit))
     }
 
     /// Whether an [`Event::Flush`](crate::Event::Flush) at the end of the batch would send something: the next
@@ -136,5 +140,12 @@ impl Record {
     #[inline]
     pub(crate) fn clear(&mut self, flag: Flags) {
         self.put(flag, false);
+    }
+}
+
+fn earlier(one: Option<Millis>, other: Option<Millis>) -> Option<Millis> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.is_before(one) { other } else { one }),
+        (one, other) => one.or(other),
     }
 }

@@ -87,7 +87,7 @@ engine_counters! {
         /// Time for which requests that did not leave at once may have waited for the generator.
         total unsent: Picos,
         /// Time for which requests may have waited because a TCP of our own sends less at once than the
-        /// kernel's.
+        /// kernel's, or its port had no room.
         total held: Picos,
         /// Time for which departures of the measured part waited for the plan's ramp of connections, or behind
         /// those that did.

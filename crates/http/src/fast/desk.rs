@@ -415,6 +415,20 @@ impl<R: Record> Owner for Desk<R> {
         }
     }
 
+    fn waited(&mut self, tag: u32, since: Instant, left: Instant) {
+        if tag == ORPHAN {
+            return;
+        }
+        let Some(flight) = self.lanes.peek(tag).flight() else { return };
+        let made = self.lanes.flight(flight);
+        let since = made.room_wait.uncounted(since, left);
+        for exchange in made.http1.waiting() {
+            let waited = left.since(since.max(exchange.sent));
+            exchange.unread_bound += waited;
+            self.accounts.counters.held += waited;
+        }
+    }
+
     fn no_way(&mut self, _: Id, tag: u32) {
         if tag == ORPHAN {
             return;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use units::{Instant, Picos};
 
 use crate::http1::Http1;
-use crate::io::ports::Unacked;
+use crate::io::ports::{RoomWait, Unacked};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -98,6 +98,7 @@ pub(super) struct Flight {
     pub given: bool,
     /// What came last of its response.
     pub unacked: Unacked,
+    pub room_wait: RoomWait,
     deadline: Instant,
     before: u32,
     after: u32,
@@ -278,6 +279,7 @@ impl Lanes {
                     acknowledged: false,
                     given: false,
                     unacked: Unacked::default(),
+                    room_wait: RoomWait::default(),
                     deadline: Instant::FAR,
                     before: NONE,
                     after: NONE,
@@ -288,7 +290,7 @@ impl Lanes {
         let made = &mut self.flights[flight as usize];
         (made.lane, made.asked, made.asked_ns, made.ready_since) = (lane, asked, asked_ns, None);
         (made.acknowledged, made.given, made.deadline) = (false, false, Instant::FAR);
-        made.unacked = Unacked::default();
+        (made.unacked, made.room_wait) = (Unacked::default(), RoomWait::default());
         made.http1.resume(u32::from(self.all[lane as usize].served));
         self.all[lane as usize].link = flight;
         flight

@@ -8,7 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use target::over::{OverConfig, Settings, spawn};
+use std::thread::JoinHandle;
+use target::over::{OverConfig, RunningOver, Settings, spawn};
 use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Outcome, Phase, Picos, Record};
 
 use crate::engine::Engine;
@@ -80,11 +81,10 @@ impl Record for Watch {
     fn tick(&mut self, _: Instant, _: &EngineCounters) {}
 }
 
-/// How often the last third of these requests asked for memory.
-#[track_caller]
-fn taken(name: &str, requests: u64, connection: &str) -> u64 {
+/// A target at 198.18.0.40 on the other end of a port; it is on its way.
+fn target_over(port: &str) -> JoinHandle<RunningOver> {
     let config = OverConfig {
-        via: format!("mem:{name},ip=198.18.0.40/24").parse().unwrap(),
+        via: format!("{port},ip=198.18.0.40/24").parse().unwrap(),
         settings: Settings { ports: vec![80], status: 200, size: Bytes::new(100), body: None, seed: 1 },
         workers: 1,
         cpus: Vec::new(),
@@ -93,7 +93,13 @@ fn taken(name: &str, requests: u64, connection: &str) -> u64 {
         port_file: None,
         summary: None,
     };
-    let target = std::thread::spawn(move || spawn(&config).unwrap());
+    std::thread::spawn(move || spawn(&config).unwrap())
+}
+
+/// How often the last third of these requests asked for memory.
+#[track_caller]
+fn taken(name: &str, requests: u64, connection: &str) -> u64 {
+    let target = target_over(&format!("mem:{name}"));
     let text = format!(
         "url = \"http://198.18.0.40/\"\n[load]\nparallel = 16\n[stop]\nrequests = {requests}\n[engine]\n\
          spin = \"never\"\n[connection]\nvia = \"mem:{name},ip=198.18.0.10/24\"\nvia_path = \"fast\"\n{connection}"
@@ -131,4 +137,44 @@ fn a_request_on_a_connection_that_is_kept_allocates_nothing() {
 fn a_connection_for_each_request_allocates_next_to_nothing() {
     let taken = taken("each", 60_000, "keep_alive = false\n");
     assert!(taken <= 2_000, "{taken} allocations in 20 000 requests");
+}
+
+/// Notes for how long requests were held.
+struct Held(Arc<AtomicU64>);
+
+impl Record for Held {
+    fn event(&mut self, event: &Event) {
+        assert!(matches!(event.outcome, Outcome::Status(200)), "{event:?}");
+    }
+    fn missed(&mut self, _: Miss, _: u64) {}
+    fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
+    fn phase(&mut self, _: Phase, _: Picos) {}
+    fn tick(&mut self, _: Instant, counters: &EngineCounters) {
+        self.0.store(counters.held.as_nanos(), Ordering::SeqCst);
+    }
+}
+
+/// For how long requests were held on a port that takes so many frames at once, in nanoseconds.
+fn held_ns(path: &str, slots: usize) -> u64 {
+    let port = format!("mem,slots={slots}:held-{path}-{slots}");
+    let target = target_over(&port);
+    let text = format!(
+        "url = \"http://198.18.0.40/\"\n[load]\nparallel = 32\n[stop]\nrequests = 2000\n[engine]\n\
+         spin = \"never\"\n[connection]\nvia = \"{port},ip=198.18.0.10/24\"\nvia_path = \"{path}\"\n"
+    );
+    let plan = PlanFile::from_toml(&text, "a test").unwrap().resolve().unwrap();
+    let engine = Engine::prepare(plan, HostClock::calibrate()).unwrap();
+    let told: Arc<AtomicU64> = Arc::default();
+    let held = Held(told.clone());
+    engine.start(Arc::new(crate::engine::control()), |_| vec![held]).unwrap().join();
+    drop(target.join().unwrap());
+    told.load(Ordering::SeqCst)
+}
+
+#[test]
+fn what_waits_for_room_in_the_port_is_held_by_the_generator() {
+    for path in ["fast", "general"] {
+        assert_eq!(held_ns(path, 1_024), 0, "{path}");
+        assert!(held_ns(path, 4) > 0, "{path}");
+    }
 }

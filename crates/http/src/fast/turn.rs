@@ -341,11 +341,11 @@ impl<R: Record> Fast<R> {
 
     /// Hands over what was launched: that is when it is sent.
     fn depart(&mut self) {
-        let Self { leaving, desk, sessions, .. } = self;
+        let Self { leaving, desk, sessions, clock, .. } = self;
         if leaving.is_empty() {
             return;
         }
-        let (sent, timeout) = (self.clock.now(), self.plan.request.timeout);
+        let (sent, timeout) = (clock.now(), self.plan.request.timeout);
         for flight in leaving.drain(..) {
             // One that was sent again keeps the time at which it left first, and its deadline.
             let again = desk.lanes.flight(flight).http1.oldest().filter(|exchange| exchange.again > 0);
@@ -356,7 +356,7 @@ impl<R: Record> Fast<R> {
             desk.lanes.set_deadline(flight, left + timeout);
         }
         // A link that is down takes nothing: then requests time out.
-        let _ = sessions.transmit();
+        let _ = sessions.transmit(&|| clock.now(), desk);
     }
 
     /// What lanes want of their sessions.

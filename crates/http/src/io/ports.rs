@@ -9,6 +9,7 @@
 //! so that a request takes the one for the response before it along.
 
 mod flow;
+mod room_wait;
 mod sleep;
 mod unacked;
 
@@ -24,8 +25,9 @@ use units::{Instant, Picos};
 
 use super::{Address, Chunk, Destination, Driver, InSocket, Opening, Ready, Wait};
 use flow::Flow;
+pub(crate) use room_wait::RoomWait;
+use sleep::errno_of;
 pub(crate) use sleep::sleep;
-use sleep::{BLIND, errno_of};
 pub(crate) use unacked::Unacked;
 
 /// Bytes that lie unread on a connection from which the target may have had to wait: a quarter of the window.
@@ -100,7 +102,8 @@ impl Ports {
     }
 
     fn transmit(&mut self) -> Result<(), Errno> {
-        match self.sessions.transmit() {
+        let clock = self.clock;
+        match self.sessions.transmit(&|| clock.now(), &mut self.flows) {
             // It may come up again; until then nothing arrives, and requests time out.
             Err(PortError::Down { .. }) | Ok(()) => Ok(()),
             Err(error) => Err(errno_of(&error)),
@@ -262,6 +265,10 @@ impl Owner for Flows {
         if flow.is_sending() {
             flow.shut(record.is_shut(), self.now);
         }
+    }
+
+    fn waited(&mut self, tag: u32, since: Instant, left: Instant) {
+        self.all[tag as usize].waited(since, left);
     }
 
     fn no_way(&mut self, _: Id, tag: u32) {
@@ -429,8 +436,7 @@ impl Driver for Ports {
             Wait::Forever => None,
         };
         let next = self.sessions.next_deadline(now);
-        let room = self.sessions.waits_for_room().then_some(BLIND);
-        sleep(&mut self.sessions, &self.waker, [most, Some(next), room].into_iter().flatten().min())?;
+        sleep(&mut self.sessions, &self.waker, most.into_iter().chain([next]).min())?;
         self.receive()?;
         self.push_relieved(self.clock.now());
         self.transmit()?;

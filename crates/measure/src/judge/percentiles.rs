@@ -165,8 +165,9 @@ fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String
     } else if is_most(totals.counters.held) {
         (
             waited,
-            "Tare's own TCP sends at most 44 segments, and no second request, before an acknowledgment arrives; \
-             use the kernel's sockets (without --via) for long bodies and pipelining"
+            "Tare's own TCP sends at most 44 segments, and no second request, before an acknowledgment arrives, \
+             and nothing while the port has no room; use the kernel's sockets (without --via) for long bodies \
+             and pipelining; if tcp.waited_for_room is not 0, raise the port's slots="
                 .to_owned(),
         )
     } else if is_most(totals.counters.unsent) {

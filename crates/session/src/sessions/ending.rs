@@ -30,7 +30,7 @@ impl Sessions {
             }
             self.settle(at, owner);
             self.expire(at, owner);
-            let waited = self.transmit().and_then(|()| self.port.wait(For::Receive, PARTING_STEP));
+            let waited = self.transmit(now, owner).and_then(|()| self.port.wait(For::Receive, PARTING_STEP));
             if waited.and_then(|_| self.receive(BATCH, now(), owner)).is_err() {
                 return;
             }
@@ -51,23 +51,23 @@ impl Sessions {
                 }
             }
             // A link that is down or gone takes nothing any more, and then there is nothing to be done.
-            is_gone = is_gone || !self.transmit_all();
+            is_gone = is_gone || !self.transmit_all(now, owner);
             if is_gone {
                 self.core.outgoing.drop_all(&mut self.core.figures);
             }
         }
         // What others left that have ended, too.
         if !is_gone {
-            self.transmit_all();
+            self.transmit_all(now, owner);
         }
         // What is in the port may still leave; of a port that is gone, nothing will.
         let _ = self.port.flush(LAST_ROOM);
     }
 
     /// Hands over all frames that wait. Whether the port took them.
-    fn transmit_all(&mut self) -> bool {
-        let left = self.transmit().and_then(|()| match self.waits_for_room() {
-            true => self.port.flush(LAST_ROOM).and_then(|_| self.transmit()),
+    fn transmit_all(&mut self, now: Instant, owner: &mut impl Owner) -> bool {
+        let left = self.transmit(&|| now, owner).and_then(|()| match self.waits_for_room() {
+            true => self.port.flush(LAST_ROOM).and_then(|_| self.transmit(&|| now, owner)),
             false => Ok(()),
         });
         left.is_ok() && !self.waits_for_room()

@@ -59,11 +59,20 @@ impl Bench {
     }
 
     fn arrives(&mut self, frame: &[u8]) {
+        self.lies_there(frame);
+        self.look();
+    }
+
+    /// A frame comes, and this end does not look.
+    fn lies_there(&mut self, frame: &[u8]) {
         let write = &mut |slot: &mut Slot<'_>| {
             slot.data[..frame.len()].copy_from_slice(frame);
             slot.length = frame.len();
         };
         assert_eq!(self.far.transmit(1, write).unwrap(), 1);
+    }
+
+    fn look(&mut self) {
         self.sessions.receive(16, self.now, &mut Asks).unwrap();
         self.sessions.settle(self.now, &mut Asks);
         self.sessions.expire(self.now, &mut Asks);
@@ -73,7 +82,7 @@ impl Bench {
     fn sent(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         loop {
-            self.sessions.transmit().unwrap();
+            self.sessions.transmit(&|| self.now, &mut Asks).unwrap();
             let mut frames: Vec<Vec<u8>> = Vec::new();
             self.far.receive(64, &mut |frame: &Frame<'_>| frames.push(frame.data.to_vec())).unwrap();
             if frames.is_empty() {
@@ -102,6 +111,10 @@ impl Bench {
 
     /// The peer sends a segment in answer to one of ours.
     fn answers(&mut self, to: &Seen, flags: u8, seq: u32) {
+        self.arrives(&self.answer(to, flags, seq));
+    }
+
+    fn answer(&self, to: &Seen, flags: u8, seq: u32) -> Vec<u8> {
         let ends = u32::from(to.head.flags & (flag::SYN | flag::FIN) != 0);
         let head = wire::tcp::Repr {
             source: to.head.destination,
@@ -130,7 +143,7 @@ impl Bench {
         };
         ip.emit(&mut packet).unwrap();
         let own = self.sessions.station().mac();
-        self.arrives(&[&own.0[..], &FAR.0, &ETHERTYPE_IPV4.to_be_bytes(), &packet].concat());
+        [&own.0[..], &FAR.0, &ETHERTYPE_IPV4.to_be_bytes(), &packet].concat()
     }
 
     /// A connection whose request has left; its segments so far.
@@ -195,9 +208,46 @@ fn what_leaves_together_is_handed_to_the_port_at_once() {
     for _ in 0..100 {
         bench.open("198.18.0.2:80", None).unwrap();
     }
-    bench.sessions.transmit().unwrap();
+    bench.sessions.transmit(&|| bench.now, &mut Asks).unwrap();
     assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed) - before, 1);
     assert_eq!(bench.sent().len(), 100);
+}
+
+/// Hears of frames that left late.
+#[derive(Default)]
+struct Late(Vec<(u32, Instant, Instant)>);
+
+impl Owner for Late {
+    fn text(&self, _: u32, _: Payload) -> &[u8] {
+        &[]
+    }
+    fn hear(&mut self, _: Id, _: u32, _: Notice, _: &Inward<'_>) {}
+    fn waited(&mut self, tag: u32, since: Instant, left: Instant) {
+        self.0.push((tag, since, left));
+    }
+    fn no_way(&mut self, _: Id, _: u32) {}
+}
+
+#[test]
+fn who_waited_for_room_in_the_port_is_told_for_how_long() {
+    let mut bench = Bench::new("");
+    let (near, far) = pair(4, 1_514);
+    let via: Via = "mem:a,ip=198.18.0.10-12/24".parse().unwrap();
+    (bench.sessions, bench.far) = (Sessions::on(Box::new(near), &via, bench.now).unwrap(), far);
+    // The peer's address is known then.
+    bench.open("198.18.0.2:80", None).unwrap();
+    assert_eq!(bench.sent().len(), 1);
+    let (mut late, to, full) = (Late::default(), "198.18.0.2:80".parse().unwrap(), bench.now);
+    for tag in 1..=7 {
+        bench.sessions.open(to, None, tag, bench.now, &mut Asks).unwrap();
+    }
+    bench.sessions.transmit(&|| full, &mut late).unwrap();
+    let left = bench.now + Picos::from_millis(3);
+    bench.sessions.transmit(&|| left, &mut late).unwrap();
+    assert!(late.0.is_empty() && bench.sessions.waits_for_room());
+    bench.far.receive(64, &mut |_: &Frame<'_>| {}).unwrap();
+    bench.sessions.transmit(&|| left, &mut late).unwrap();
+    assert_eq!(late.0, [5, 6, 7].map(|tag| (tag, full, left)));
 }
 
 #[test]
@@ -315,4 +365,43 @@ fn a_reset_of_before_leaves_with_the_last_session() {
         })
         .unwrap();
     assert_eq!(frames, 1);
+}
+
+/// This end stands still for longer than a segment may take.
+#[test]
+fn what_was_acknowledged_in_a_pause_is_not_sent_again() {
+    let mut bench = Bench::new("");
+    let (acked, all) = bench.asks(None);
+    let (lost, _) = bench.asks(None);
+    bench.lies_there(&bench.answer(all.last().unwrap(), flag::ACK, 701));
+    bench.now = bench.now + Picos::from_millis(300);
+    // What a loop has to do by its clock comes before it looks.
+    bench.sessions.expire(bench.now, &mut Asks);
+    assert_eq!((bench.sent(), bench.sessions.figures().retransmitted), (Vec::new(), 0));
+    assert_eq!(bench.sessions.next_deadline(bench.now), Picos::ZERO, "nobody sleeps before that look");
+    bench.look();
+    let again = bench.sent();
+    assert_eq!((again.len(), bench.sessions.figures().retransmitted), (1, 1), "{again:?}");
+    let left = [acked, lost].map(|id| bench.sessions.record(id).unwrap().left);
+    assert_eq!((left, again[0].head.source), ([0, 18], lost.port()));
+}
+
+#[test]
+fn timers_run_though_frames_keep_coming() {
+    let mut bench = Bench::new("");
+    bench.asks(None);
+    bench.now = bench.now + Picos::from_millis(300);
+    let mut frames = 0;
+    while bench.sessions.figures().retransmitted == 0 {
+        for _ in 0..128 {
+            // Nobody's.
+            bench.lies_there(&[0; 60]);
+        }
+        bench.sessions.receive(64, bench.now, &mut Asks).unwrap();
+        bench.sessions.receive(64, bench.now, &mut Asks).unwrap();
+        bench.sessions.expire(bench.now, &mut Asks);
+        frames += 128;
+        assert!(frames <= 20_000, "the timer waits for ever");
+    }
+    assert!(frames > 10_000);
 }

@@ -376,6 +376,7 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let seeds = vec![
         tcp_v4(own),
         tcp_v6(own),
+        arrivals::extended(own, &[(0, arrivals::PADDING), (60, arrivals::PADDING)]),
         who_has(OWN_V4),
         echo,
         error_v4(own, 3, 4, 1_400),

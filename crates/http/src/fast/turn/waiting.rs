@@ -17,7 +17,8 @@ impl<R: Record> Fast<R> {
         self.sessions.settle(now, &mut self.desk);
         self.sessions.expire(now, &mut self.desk);
         self.grant(now);
-        let _ = self.sessions.transmit();
+        let clock = self.clock;
+        let _ = self.sessions.transmit(&|| clock.now(), &mut self.desk);
         self.desk.have_left();
         let patience = match wait {
             _ if self.full => Picos::ZERO,

@@ -5,6 +5,7 @@
 //!                                                            early  [ ahead of holes ]
 //! ```
 
+use super::room_wait::RoomWait;
 use super::unacked::Unacked;
 use rustix::io::Errno;
 use session::{Ahead, Id};
@@ -61,6 +62,7 @@ pub struct Flow {
     held_since: Option<Instant>,
     /// It is the peer's window that lets no more leave.
     is_shut: bool,
+    room_wait: RoomWait,
     inbox: VecDeque<u8>,
     /// Segments in the inbox: bytes, and stamp.
     segments: VecDeque<(usize, Option<NonZeroU64>)>,
@@ -120,6 +122,15 @@ impl Flow {
     pub fn take_held(&mut self, now: Instant) -> Picos {
         self.count_held(now);
         std::mem::take(&mut self.held)
+    }
+
+    /// A segment has left that had waited for room in the port.
+    pub fn waited(&mut self, since: Instant, left: Instant) {
+        let since = self.room_wait.uncounted(since, left);
+        // What is held anyway counts once.
+        if self.held_since.is_none() || self.is_shut {
+            self.held += left.since(since);
+        }
     }
 
     /// Whether the peer's window lets more leave. What waits for that would wait in a kernel, too.
@@ -292,6 +303,22 @@ mod tests {
         flow.shut(true, at(15));
         flow.acked(at(19));
         assert_eq!(flow.take_held(at(20)), Picos::from_millis(3));
+    }
+
+    #[test]
+    fn segments_that_wait_for_room_at_the_same_time_count_once() {
+        let at = |ms| Instant::EPOCH + Picos::from_millis(ms);
+        let mut flow = Flow { is_open: true, ..Flow::to(3, 0) };
+        flow.put(&[7; 5_000], at(0));
+        flow.ask(1_448, at(0));
+        for (since, left) in [(0, 2), (0, 2), (1, 4), (7, 8)] {
+            flow.waited(at(since), at(left));
+        }
+        assert_eq!(flow.take_held(at(9)), Picos::from_millis(4 + 1));
+        // More than a burst is held by itself.
+        flow.put(&[7; 100_000], at(10));
+        flow.waited(at(11), at(14));
+        assert_eq!(flow.take_held(at(15)), Picos::from_millis(5));
     }
 
     fn stamp(nanos: u64) -> Option<NonZeroU64> {

@@ -8,17 +8,18 @@ use rustix::time::Timespec;
 use session::Sessions;
 use units::Picos;
 
-/// The longest that is slept where a port cannot be polled beside the waker.
-pub(super) const BLIND: Picos = Picos::from_millis(1);
+/// The longest that is slept where a port cannot be polled beside the waker, or frames wait for room in it.
+const BLIND: Picos = Picos::from_millis(1);
 
 /// Waits for frames, for at most so long, or for the waker.
 pub(crate) fn sleep(sessions: &mut Sessions, waker: &OwnedFd, patience: Option<Picos>) -> Result<(), Errno> {
     if patience.is_some_and(Picos::is_zero) {
         return Ok(());
     }
+    let brief = patience.map_or(BLIND, |patience| patience.min(BLIND));
+    let patience = if sessions.waits_for_room() { Some(brief) } else { patience };
     let Some(port) = sessions.descriptor() else {
-        let patience = patience.map_or(BLIND, |patience| patience.min(BLIND));
-        return match sessions.wait(patience) {
+        return match sessions.wait(brief) {
             Err(PortError::Down { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(errno_of(&error)),
         };

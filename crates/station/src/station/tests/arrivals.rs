@@ -97,6 +97,67 @@ fn ip_options_of_any_kind_are_skipped() {
     }
 }
 
+/// Extension headers: the number of each, and what follows the next one's number in it.
+pub(super) type Chain<'a> = &'a [(u8, &'a [u8])];
+
+/// A segment behind them.
+pub(super) fn extended(own: Mac, chain: Chain<'_>) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (at, (_, rest)) in chain.iter().enumerate() {
+        body.push(chain.get(at + 1).map_or(tcp::PROTOCOL, |(number, _)| *number));
+        body.extend(*rest);
+    }
+    body.extend(segment(&Pseudo::V6 { source: FAR_V6, destination: OWN_V6 }, b"hello"));
+    let first = chain.first().map_or(tcp::PROTOCOL, |(number, _)| *number);
+    link(own, FAR, ETHERTYPE_IPV6, &ip_v6(first, 64, (FAR_V6, OWN_V6), &body))
+}
+
+/// Padding, in the numbers of options and bytes that there may be.
+pub(super) const PADDING: &[u8] = &[0, 1, 4, 0, 0, 0, 0];
+
+#[test]
+fn extension_headers_of_ipv6_are_skipped_as_by_a_kernel() {
+    let (alert, unknown) = ([0, 5, 2, 0, 0, 1, 0], [0, 0x1e, 2, 9, 9, 0, 0]);
+    let (arrived, long) = ([0, 4, 0, 0, 0, 0, 0], [&[31, 1, 252][..], &[0; 252]].concat());
+    let eight = [(60, PADDING); 8];
+    let skipped: [Chain<'_>; 7] = [
+        &[(0, PADDING)],
+        &[(0, &alert)],
+        &[(60, &unknown)],
+        &[(43, &arrived)],
+        &[(60, &long)],
+        &[(0, PADDING), (60, PADDING), (43, &arrived), (60, PADDING)],
+        &eight,
+    ];
+    for chain in skipped {
+        let mut bench = Bench::new("");
+        let length: usize = chain.iter().map(|(_, rest)| 1 + rest.len()).sum();
+        let taken = bench.takes(&extended(bench.own(), chain));
+        let range = 54 + length..54 + length + 25;
+        assert!(matches!(&taken, Taken::Tcp(segment) if segment.range == range), "{chain:?}: {taken:?}");
+    }
+    let (discard, answer, cut) = ([0, 0x5e, 0, 0, 0, 0, 0], [0, 0xc2, 4, 0, 0, 0, 9], [0, 1, 5, 0, 0, 0, 0]);
+    let (goes_on, far) = ([0, 4, 1, 0, 0, 0, 0], [&[255, 1, 255][..], &[0; 255], &[0; 1_789]].concat());
+    let nine = [(60, PADDING); 9];
+    let refused: [(Chain<'_>, Bad); 10] = [
+        (&[(60, &discard)], Bad::Extension),
+        (&[(0, &answer)], Bad::Extension),
+        (&[(60, &cut)], Bad::Header),
+        (&[(60, &[9, 1, 4, 0, 0, 0, 0])], Bad::Header),
+        (&[(43, &goes_on)], Bad::Extension),
+        (&[(60, PADDING), (0, PADDING)], Bad::Extension),
+        (&[(0, PADDING), (51, PADDING)], Bad::Extension),
+        (&[(60, PADDING), (44, PADDING)], Bad::Fragment),
+        (&[(60, &far), (60, PADDING)], Bad::Extension),
+        (&nine, Bad::Extension),
+    ];
+    for (chain, why) in refused {
+        let mut bench = Bench::new("");
+        assert_eq!(bench.takes(&extended(bench.own(), chain)), Taken::Bad(why), "{chain:?}");
+        assert_eq!(bench.station.counters().bad(why), 1);
+    }
+}
+
 #[test]
 fn source_quench_is_not_heard() {
     let mut bench = Bench::new("");
@@ -164,7 +225,8 @@ fn damage_is_counted_by_its_cause() {
         (Box::new(v6(19, 26)), Bad::Length),
         (Box::new(v6(19, 0)), Bad::Length),
         (Box::new(v6(20, 44)), Bad::Fragment),
-        (Box::new(v6(20, 0)), Bad::Extension),
+        (Box::new(v6(20, 0)), Bad::Header),
+        (Box::new(|own| extended(own, &[(51, &[0; 7])])), Bad::Extension),
         (Box::new(v6(78, b'0')), Bad::TcpChecksum),
         (Box::new(|own| tcp_v4(own)[..30].to_vec()), Bad::Header),
     ];
