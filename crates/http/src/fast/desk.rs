@@ -61,6 +61,8 @@ pub(super) struct Desk<R> {
     pub pacer: Pacer,
     pub backoff: Backoff,
     pub wishes: Vec<Wish>,
+    /// Lanes whose response has come to its end; those that are idle still have not said so to the target.
+    pub answered: Vec<u32>,
     pub again: Vec<Again>,
     finished: Vec<Finished>,
     /// Bytes that came ahead of holes, by lane.
@@ -105,6 +107,7 @@ impl<R: Record> Desk<R> {
             pacer,
             backoff: Backoff::default(),
             wishes: Vec::new(),
+            answered: Vec::new(),
             again: Vec::new(),
             finished: Vec::new(),
             early: HashMap::new(),
@@ -233,6 +236,7 @@ impl<R: Record> Desk<R> {
                 let made = self.lanes.get(lane);
                 (made.idle_since, made.doubt_ns) = (since, short(doubt));
                 self.lanes.list(lane);
+                self.answered.push(lane);
                 self.limit.idle(since);
             }
         }

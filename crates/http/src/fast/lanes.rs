@@ -65,7 +65,7 @@ impl Lane {
         matches!(self.stage, Stage::Spent)
     }
 
-    const fn is_idle(&self) -> bool {
+    pub const fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle)
     }
 

@@ -45,6 +45,26 @@ fn the_latency_is_the_same_as_by_the_kernels_sockets() {
     }
 }
 
+/// A target takes the end of a response for lost, and sends it again, if that is not acknowledged in about two
+/// round trips.
+#[test]
+fn the_end_of_a_response_is_acknowledged_before_the_target_sends_it_again() {
+    let _light = light();
+    let ground = Ground::new();
+    for path in ["fast", "general"] {
+        patiently(4, || {
+            let target = ground.target_ahead("--size 2000");
+            let probes = || ground.kernel_of_server("TcpExt", "TCPLossProbes");
+            let before = probes();
+            let load = format!("--via-path {path} --rate 50 --parallel 8 --duration 2s {}", target.url());
+            let run = ground.by("packet", &load).ahead().run();
+            assert_eq!(run.outcome("200"), 100, "{run}");
+            // A busy machine may hold up one or two.
+            assert!(probes() - before < 5, "{path}: {} of 100; {run}", probes() - before);
+        });
+    }
+}
+
 /// Requests that are due together leave one after the other, and each is timed when it leaves. Over a veth pair
 /// the target's kernel takes some microseconds for each in this thread: of those behind many others, they would
 /// seem to be the target's.

@@ -2,6 +2,7 @@
 
 use clock::Clock;
 use rustix::io::Errno;
+use tcp::{Event, Flags};
 use units::{Instant, Picos, Record};
 
 use super::{Fast, GROUP};
@@ -12,6 +13,7 @@ use crate::worker::LONGEST_WAIT;
 impl<R: Record> Fast<R> {
     /// Waits for frames, and takes what has come.
     pub(super) fn wait(&mut self, from: Instant) -> Result<(), Errno> {
+        self.acknowledge_ends(from);
         let wait = self.nap(from);
         let now = self.clock.now();
         self.sessions.settle(now, &mut self.desk);
@@ -47,6 +49,19 @@ impl<R: Record> Fast<R> {
         }
         self.desk.turns.has_read(from, !self.full);
         Ok(())
+    }
+
+    /// The end of a response is acknowledged soon where no further request follows at once: else the target's TCP
+    /// would take it for lost, and send it again.
+    fn acknowledge_ends(&mut self, now: Instant) {
+        while let Some(lane) = self.desk.answered.pop() {
+            let lane = self.desk.lanes.peek(lane);
+            let Some(id) = lane.id.filter(|_| lane.is_idle()) else { continue };
+            let waits = |record: &tcp::Record| record.has(Flags::ASKED) && record.has(Flags::ACK_DUE);
+            if self.sessions.record(id).is_some_and(waits) {
+                self.sessions.act(id, Event::Answered, now, &mut self.desk);
+            }
+        }
     }
 
     /// Takes what has come, and in a closed loop begins what it makes free before it takes more.
