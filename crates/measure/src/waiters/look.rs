@@ -355,10 +355,13 @@ impl Look {
         let is_of_kernel = procfs::is_of_kernel(&stat) == Some(true);
         let mut kin = 0;
         let whose = if pid == self.own {
-            let is_within = self.is_embedded && self.targets.processes().contains(&pid);
-            match name.starts_with(OWN_TARGET) || is_within && !is_work(name) {
-                true => Whose::Target,
-                false => Whose::Ours,
+            // Another program's threads are what they would be in a process of their own.
+            let is_strange = self.is_embedded && !is_work(name);
+            match self.targets.processes().contains(&pid) {
+                _ if name.starts_with(OWN_TARGET) => Whose::Target,
+                true if is_strange => Whose::Target,
+                false if is_strange => Whose::Others,
+                _ => Whose::Ours,
             }
         } else if is_of_network(&stat) {
             Whose::Target

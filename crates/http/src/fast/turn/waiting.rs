@@ -51,8 +51,8 @@ impl<R: Record> Fast<R> {
         Ok(())
     }
 
-    /// The end of a response is acknowledged soon where no further request follows at once: else the target's TCP
-    /// would take it for lost, and send it again.
+    /// The end of a response is acknowledged soon where no further request follows at once: else the target's
+    /// TCP would take it for lost, and send it again.
     fn acknowledge_ends(&mut self, now: Instant) {
         while let Some(lane) = self.desk.answered.pop() {
             let lane = self.desk.lanes.peek(lane);
