@@ -341,7 +341,9 @@ impl Job for Capture {
                     settings.file.as_ref().map_or(Format::PcapNg, |k| Style::of_name(&k.path).format);
                 let snap = settings.snap.unwrap_or(usize::MAX);
                 let number = (count > 1).then_some(index as u32);
-                tally.file = Some(Filler::new(format, snap, number, chunks / count, to_disk.clone()));
+                let filler = Filler::new(format, snap, number, chunks / count, to_disk.clone());
+                let is_file = Self::is_file(&settings.address);
+                tally.file = Some(if is_file { filler.with_patience() } else { filler });
             }
             let rest = Left { port: queue.port, before: queue.before, tally, failure: None, was_down: false };
             let mut receiving = Receiving::new(rest, recorder, clock, control.clone(), ending.clone());

@@ -418,6 +418,11 @@ impl Signed {
         self.counts.signed
     }
 
+    /// The least number that came.
+    pub fn first(&self) -> Option<u64> {
+        self.window.first()
+    }
+
     /// What is lost so far: what may still come is not among it before [`Self::finish`].
     pub fn report(&self) -> ReceivedReport {
         let counts = &self.counts;

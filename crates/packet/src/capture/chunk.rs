@@ -14,8 +14,11 @@ use port::Stamp;
 use port::pcap::Format;
 use port::pcap::bytes::{Entry, frame, frame_size};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::time::Duration;
 use units::Instant;
 
+/// How long a file waits for the disk that takes none of it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of a chunk: what a core's own cache holds, so that the disk thread finds it there.
 pub(super) const CHUNK: usize = 256 << 10;
 
@@ -57,6 +60,8 @@ pub(super) struct Filler {
     /// Chunks that may still be made.
     spare: usize,
     to_disk: SyncSender<Chunk>,
+    /// It waits for a chunk rather than lose a frame.
+    is_patient: bool,
     /// Frames for which there was no room.
     pub unwritten: u64,
 }
@@ -81,6 +86,7 @@ impl Filler {
             home,
             spare: most.max(2),
             to_disk,
+            is_patient: false,
             unwritten: 0,
         }
     }
@@ -105,10 +111,20 @@ impl Filler {
         chunk.last = stamp;
     }
 
+    /// Frames come from a file, which waits for the disk.
+    pub fn with_patience(self) -> Self {
+        Self { is_patient: true, ..self }
+    }
+
     #[cold]
     fn next(&mut self, now: Instant) {
         self.since = now;
         self.current = self.free.try_recv().ok();
+        if self.current.is_none() && self.spare == 0 && self.is_patient {
+            self.current = self.free.recv_timeout(PATIENCE).ok();
+            // A disk that takes nothing for so long is not waited for again.
+            self.is_patient = self.current.is_some();
+        }
         if self.current.is_none() && self.spare > 0 {
             self.spare -= 1;
             let data = vec![0; CHUNK].into();

@@ -11,7 +11,7 @@ use crate::job::Findings;
 use crate::ports;
 use crate::signed::Signed;
 use measure::gap_meter::{GapMeter, Requested};
-use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport};
+use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport, ReceivedReport};
 use port::pcap::bytes::Statistics;
 use port::{Counters, DropPlace, Stamp};
 use schedule::Halt;
@@ -34,6 +34,29 @@ pub(super) struct Ended {
 const NEVER_SENT: &str = "lost means missing numbers; these include numbers that an overloaded sender with \
                           --queues never sent, which its own result counts, and those of its streams that did \
                           not come here (a filter, another port)";
+
+/// Runs that count from a drawn number have one far beyond.
+const COUNTED_FROM_0: u64 = 1 << 24;
+
+/// What no number tells: frames before the first and after the last.
+fn unseen(first: Option<u64>) -> Option<String> {
+    let first = first.filter(|first| (1..COUNTED_FROM_0).contains(first))?;
+    Some(format!(
+        "the first frame with a signature has number {first}: those before it were lost, or left before the capture began, \
+         and are not counted as lost; nor are any after the last one"
+    ))
+}
+
+/// Signatures older than any way is long.
+fn replayed(report: &ReceivedReport) -> Option<String> {
+    const LONG_NS: f64 = 1e9;
+    let ways = &report.one_way_ns;
+    (ways.count > 0 && ways.min > LONG_NS).then(|| {
+        "all frames came more than a second after they had been signed: if they are a recording that was replayed, losses, \
+         copies and one-way times are those of the recording"
+            .to_owned()
+    })
+}
 
 impl Ended {
     pub fn findings(self) -> Findings {
@@ -64,6 +87,8 @@ impl Ended {
             signed.finish(None);
             let report = signed.report();
             findings.notes.extend((report.lost > 0).then(|| NEVER_SENT.to_owned()));
+            findings.notes.extend(unseen(signed.first()));
+            findings.notes.extend(replayed(&report));
             // Where nobody signs there is nothing to be told.
             findings.report.received = (report.signed + report.corrupted > 0).then_some(report);
         }

@@ -23,6 +23,8 @@ const MEMORY: usize = 16;
 /// A program jumps back only for `protochain`, from one header to the next; this many steps are never needed.
 const STEPS: usize = 8_192;
 
+/// Bytes before a tag: both addresses.
+const ADDRESSES: usize = 12;
 /// Kinds of frames that are tags.
 const TAGS: [u32; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 
@@ -134,12 +136,37 @@ impl Program {
     pub fn asks_for_tags(&self) -> bool {
         let mut words = self.text.split(|letter: char| !letter.is_ascii_alphanumeric());
         let plain: String = self.text.split_whitespace().collect();
-        // BPF_JMP | BPF_JEQ | BPF_K.
-        let is_tag = |step: &Instruction| step.code == 0x15 && TAGS.contains(&step.k);
+        let moved = |bytes: &str| plain.split(bytes).skip(1).any(is_moved);
         words.any(|word| word == "vlan")
-            || ["ether[", "link["].iter().any(|bytes| plain.contains(bytes))
-            || self.instructions.iter().any(is_tag)
+            || moved("ether[")
+            || moved("link[")
+            || self.compares_kinds_with_tags()
     }
+
+    /// Whether it compares the kind of a frame, which stands where a tag's does, with that of tags. (Ports and
+    /// other fields may have the same number.)
+    fn compares_kinds_with_tags(&self) -> bool {
+        let mut is_kind = false;
+        self.instructions.iter().any(|step| {
+            // BPF_LD of whatever: a half-word at 12, or at 16 or 20 behind tags.
+            if step.code & 0x07 == 0 {
+                is_kind = step.code == 0x28 && matches!(step.k, 12 | 16 | 20);
+            }
+            // BPF_JMP | BPF_JEQ | BPF_K.
+            is_kind && step.code == 0x15 && TAGS.contains(&step.k)
+        })
+    }
+}
+
+/// Whether a tag moves the bytes of what follows `ether[`: `12:2]…`, but not `0]…`, which is of an address.
+fn is_moved(rest: &str) -> bool {
+    let inner = rest.split(']').next().unwrap_or_default();
+    let (at, size) = inner.split_once(':').unwrap_or((inner, "1"));
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => usize::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    number(at).zip(number(size)).is_none_or(|(at, size): (usize, usize)| at.saturating_add(size) > ADDRESSES)
 }
 
 /// Classic BPF (McCanne, Jacobson 1993; linux/filter.h), without the kernel's extensions.
@@ -266,6 +293,17 @@ mod tests {
             assert!(program.asks_for_tags(), "{text}");
             assert!(program.passes(&tagged, tagged.len()) && !program.passes(&frame(9), 60), "{text}");
         }
+        // The kinds of tags, as ports and lengths; bytes of addresses.
+        for text in [
+            "udp port 33024",
+            "ip[2:2] = 33024",
+            "tcp port 34984 or udp src port 37120",
+            "ether[0] & 1 = 0 and udp port 9",
+            "ether[6:4] = 1",
+        ] {
+            assert!(!compile(text).unwrap().asks_for_tags(), "{text}");
+        }
+        assert!(compile("ether[11:2] = 1").unwrap().asks_for_tags());
         for text in ["udp port 9", "ip", "ether host 02:00:00:00:00:01", "udp[2:2] = 9", "not arp"] {
             assert!(!compile(text).unwrap().asks_for_tags(), "{text}");
         }

@@ -402,3 +402,48 @@ fn a_filter_of_the_port_is_told_apart_from_one_that_runs_here() {
     assert!(*given.lock().unwrap() > 0);
     assert_eq!(findings.report.ports[0].received, 9);
 }
+
+/// Of a port there would be no room; a file can wait.
+#[test]
+fn frames_of_a_file_wait_for_a_disk_that_is_slower() {
+    for (is_patient, lost) in [(true, false), (false, true)] {
+        let (to_disk, chunks) = chunk::way(2);
+        let disk = std::thread::spawn(move || {
+            let mut frames = 0;
+            while let Ok(chunk) = chunks.recv() {
+                std::thread::sleep(Duration::from_millis(20));
+                frames += chunk.frames;
+                chunk.release();
+            }
+            frames
+        });
+        let filler = chunk::Filler::new(Format::PcapNg, usize::MAX, None, 2, to_disk);
+        let mut filler = if is_patient { filler.with_patience() } else { filler };
+        for n in 0..2_000 {
+            filler.frame(Stamp(n), 1_500, &[0; 1_500], Instant::EPOCH);
+        }
+        filler.hand_over();
+        let unwritten = filler.unwritten;
+        drop(filler);
+        assert_eq!(disk.join().unwrap() + unwritten, 2_000);
+        assert_eq!(unwritten > 0, lost, "{unwritten}");
+    }
+}
+
+#[test]
+fn what_numbers_cannot_tell_is_said() {
+    let capture = |frames: Vec<(Vec<u8>, u64)>| {
+        let (mut ours, theirs) = port::mem::stamped_pair(1_024, 2_000, || port::mem::Stamping::Launch);
+        send_all(&mut ours, &frames);
+        let settings = Settings { signatures: true, ..settings() };
+        let (findings, _) =
+            run_on(settings, Box::new(theirs), || std::thread::sleep(Duration::from_millis(50)));
+        findings.notes.join("; ")
+    };
+    assert!(!capture(row(10)).contains("has number"), "they begin with 0");
+    let notes = capture(row(10).split_off(3));
+    assert!(notes.contains("the first frame with a signature has number 3"), "{notes}");
+    assert!(!notes.contains("replayed"), "{notes}");
+    let late = row(10).into_iter().map(|(bytes, at)| (bytes, at + 5_000_000_000)).collect();
+    assert!(capture(late).contains("a recording that was replayed"));
+}

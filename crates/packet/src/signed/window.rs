@@ -47,6 +47,11 @@ impl Window {
         self.bits.len() as u64 * 64
     }
 
+    /// From which number on all are expected.
+    pub fn first(&self) -> Option<u64> {
+        self.reach.map(|reach| reach.base)
+    }
+
     pub fn highest(&self) -> Option<u64> {
         self.reach.map(|reach| reach.highest)
     }
