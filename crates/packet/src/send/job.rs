@@ -209,6 +209,12 @@ impl SendJob {
         }
     }
 
+    /// Time to start the threads, each with a ledger of a megabyte for each stream.
+    fn lead(&self) -> Picos {
+        const LEDGER: Picos = Picos::from_millis(2);
+        START + Picos::from_picos(LEDGER.as_picos() * (self.streams.len() * self.ports.len()) as u64)
+    }
+
     /// What streams are called, also where there is but one.
     fn all_names(&self) -> Vec<String> {
         let names = self.streams.iter().map(|stream| stream.name.clone());
@@ -328,7 +334,7 @@ impl Job for SendJob {
             // What has no due time leaves from now on.
             Some(own) if this.pattern.is_none() => own.now(&mut *this.ports[0])?,
             Some(own) => own.now(&mut *this.ports[0])? + own.lead(),
-            None => this.clock.now() + START,
+            None => this.clock.now() + this.lead(),
         };
         control.begin(origin);
         let crew = this.crew(&control, (&progress, &prepared), (tapes, base), origin, recorders(origin));
