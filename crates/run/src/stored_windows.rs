@@ -51,22 +51,17 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
     }
 }
 
-/// When the measured part was: from the plan, or where that is not there, from what came of it.
+/// When the measured part was: from the plan, or where that is not there, from what came of it. That also tells
+/// whether recorded times went on until the plan's end: if not, the run is as long as its departures.
 fn measured(run: &StoredRun) -> Measuring {
     let plan = PlanFile::from_toml(&run.plan, "plan.toml").and_then(PlanFile::resolve);
-    plan.map_or_else(
-        |_| {
-            let seconds = |seconds: f64| nearest_nano(seconds);
-            let from = seconds(run.result.warmup.duration_s);
-            let whole = !run.result.partial;
-            let until = whole.then(|| from + seconds(run.result.rate.duration_s));
-            Measuring { from, until, interval: INTERVAL }
-        },
-        |plan| {
-            let from = plan.stop.warmup;
-            Measuring { from, until: planned(&plan).map(|planned| from + planned), interval: INTERVAL }
-        },
-    )
+    let stored_from = nearest_nano(run.result.warmup.duration_s);
+    let whole = !run.result.partial;
+    let ended = whole.then(|| stored_from + nearest_nano(run.result.rate.duration_s));
+    plan.map_or(Measuring { from: stored_from, until: ended, interval: INTERVAL }, |plan| {
+        let from = plan.stop.warmup;
+        Measuring { from, until: planned(&plan, ended).map(|planned| from + planned), interval: INTERVAL }
+    })
 }
 
 /// Stored times have nine decimals.
