@@ -265,6 +265,9 @@ fn add_groups(all: &mut RunResult, runs: &[StoredRun], whole: Option<&RunHistogr
             all.groups.len() - 1
         });
         let into = &mut all.groups[at];
+        let statuses = into.statuses().zip(group.statuses());
+        let is_kept = into.statuses.is_some() || group.statuses.is_some();
+        into.statuses = statuses.filter(|_| is_kept).map(|(into, from)| add_statuses(into, from));
         into.count = into.count.saturating_add(group.count);
         into.outcomes = add_outcomes(std::mem::take(&mut into.outcomes), &group.outcomes);
         into.latency_ns.count = into.latency_ns.count.saturating_add(group.latency_ns.count);
@@ -274,4 +277,9 @@ fn add_groups(all: &mut RunResult, runs: &[StoredRun], whole: Option<&RunHistogr
         let complete = figures.filter(|figures| figures.count == group.latency_ns.count);
         group.latency_ns = complete.unwrap_or_default();
     }
+}
+
+fn add_statuses(mut into: [u64; 10], from: [u64; 10]) -> [u64; 10] {
+    into.iter_mut().zip(from).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    into
 }

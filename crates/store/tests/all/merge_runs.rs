@@ -2,8 +2,9 @@
 
 use crate::rows::{now, result, row};
 use std::path::Path;
-use store::schema::{Criterion, GroupResult, Label, Rates, Totals, Verdict, Word};
+use store::schema::{Criterion, GroupResult, Label, OutcomeCount, Rates, Totals, Verdict, Word};
 use store::{Distribution, RunFolder, RunResult, Sink, StoredRun, load_run, merge_runs, merged_timeline};
+use units::{Outcome, OutcomeClass};
 
 /// The seconds `from..to` of the rows made by hand, as a finished run: (n + 1) answers of 10 ms each.
 fn run(out: &Path, name: &str, seconds: std::ops::Range<u64>, word: Word) -> StoredRun {
@@ -101,4 +102,19 @@ fn what_is_true_of_each_run_is_a_label_of_all() {
         labels(&[Label::Unreachable], &[Label::Interrupted]),
         ["a: target unreachable".into(), "b: interrupted".into()]
     );
+}
+
+#[test]
+fn statuses_of_a_name_add_where_some_are_not_told_apart() {
+    let base = tempfile::tempdir().unwrap();
+    let mut runs = ["a", "b"].map(|name| run(&base.path().join(name), name, 0..1, Word::Valid));
+    let sums = [0, 0, 3, 0, 0, 9, 0, 0, 0, 0];
+    runs[0].result.groups[0].outcomes =
+        vec![OutcomeCount::of(Outcome::Status(200), 3), OutcomeCount::of_class(OutcomeClass::Status, 9)];
+    runs[0].result.groups[0].statuses = Some(sums);
+    runs[1].result.groups[0].outcomes = vec![OutcomeCount::of(Outcome::Status(404), 5)];
+    assert_eq!(merge_runs(&runs).groups[0].statuses(), Some([0, 0, 3, 0, 5, 9, 0, 0, 0, 0]));
+    // An older result has no sums, so there are none of both.
+    runs[0].result.groups[0].statuses = None;
+    assert_eq!(merge_runs(&runs).groups[0].statuses(), None);
 }
