@@ -56,6 +56,17 @@ pub struct Prepared {
 pub struct Writer {
     method: String,
     version: &'static str,
+impl Prepared {
+    /// The request line of these bytes, if placeholders make it differ from one request to the next; else
+    /// nothing.
+    pub fn filled_line<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        match self.target.constant() {
+            Some(_) => &[],
+            None => &bytes[..memchr::memchr(b'\r', bytes).unwrap_or(bytes.len())],
+        }
+    }
+}
+
     /// Field lines after Host, without Content-Length.
     fields: String,
     compiled_fields: Template,
