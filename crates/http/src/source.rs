@@ -165,7 +165,7 @@ impl Requests {
             from,
             seed: plan.seed,
             known: known.urls,
-            files: Files::open(names, plan.seed)?,
+            files: Files::open(names)?,
             compares: plan.request.same_checksum,
             follows: plan.request.follow > 0,
             writer,

@@ -1,7 +1,7 @@
 //! One thread's way through a `LineFile`.
 
 use super::order::{Draws, Shuffle};
-use super::scan::{first_request, is_request, line_end, line_start, next_line, trimmed};
+use super::scan::{first_request, is_request, line_end, line_start, next_line};
 use super::{LONGEST_LINE, LineAt, LineFile, LinesError};
 use plan::LineOrder;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl LineCursor {
         }
         loop {
             let (number, at) = self.ahead;
-            match first_request(bytes, at) {
+            match self.file.kind.first(bytes, at) {
                 Some(start) => {
                     self.ahead = (number + 1, next_line(bytes, start));
                     if number == wanted {
@@ -119,7 +119,7 @@ impl LineCursor {
             return Err(self.file.too_long(start));
         }
         self.line.clear();
-        self.line.extend_from_slice(trimmed(line));
+        self.line.extend_from_slice(self.file.kind.text(line));
         self.file.check_map()?;
         self.until_check -= 1;
         if self.until_check == 0 || memchr::memchr(0, &self.line).is_some() {
