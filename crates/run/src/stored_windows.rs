@@ -36,8 +36,9 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
             return Err("windows need all intervals, but the run's intervals.jsonl lacks some".to_owned());
         }
         log.add_to(&mut row);
-        end = Some(row.start + row.length);
-        covered += if row.start < measuring.from { Picos::ZERO } else { row.length };
+        let row_end = row.start + row.length;
+        end = Some(row_end);
+        covered += row_end.saturating_sub(row.start.max(measuring.from));
         thresholds.row(&row);
     }
     if times.is_some_and(|times| times != log.added) {
