@@ -108,3 +108,31 @@ fn each_url_that_placeholders_make_is_compared_with_itself_alone() {
     let mut same = compared("http://h/a", "X: {seq}");
     assert_eq!(same.url(0), same.url(1));
 }
+
+#[test]
+fn a_placeholder_in_a_login_is_refused_with_what_to_give_instead() {
+    let open = |toml: &str| {
+        let plan = PlanFile::from_toml(toml, "test").unwrap().resolve().unwrap();
+        let opened = Requests::open(&plan, &mut Endpoints::new(None, None));
+        opened.err().map(|error| error.to_string())
+    };
+    for (toml, place) in [
+        ("url = \"http://{line:users.txt}:pw@h/\"", "the login in the URL"),
+        ("url = \"http://h/\"\n[request]\nuser = \"me:{seq}\"\n", "--user"),
+        (
+            "[[requests]]\nurl = \"http://h/\"\n[[requests]]\nurl = \"http://u:{uuid}@h/\"\n",
+            "the login in the URL",
+        ),
+    ] {
+        let error = open(toml).unwrap();
+        assert!(error.contains(place) && error.contains("-H 'Authorization: Basic {line:FILE}'"), "{error}");
+    }
+    // Braces alone are part of a password.
+    for toml in [
+        "url = \"http://u:{{pw}}@h/{seq}\"",
+        "url = \"http://h/\"\n[request]\nuser = \"me:{}\"\n",
+        "url = \"http://u:{seq}@h/\"\n[request]\ntemplates = false\n",
+    ] {
+        assert_eq!(open(toml), None, "{toml}");
+    }
+}
