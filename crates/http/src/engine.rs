@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use units::{Count, Instant, Picos, Rate, Record};
 
 pub use checks::check_inputs;
-use checks::{check_cpus, check_memory, open_body};
+use checks::{check_arrivals, check_cpus, check_memory, open_body};
 pub use facts::Facts;
 #[cfg(test)]
 pub(crate) use thread::own_descriptors;
@@ -113,6 +113,8 @@ pub struct Engine {
     /// The FPGA module makes the load.
     module: Option<Fit>,
     own_descriptors: bool,
+    /// Last of the recorded times (`--at`).
+    recorded_until: Option<Picos>,
 }
 
 /// Threads at work.
@@ -170,13 +172,7 @@ impl Engine {
             Err(TlsError::LeftOut) if !needed => None,
             configured => configured?,
         };
-        if let Load::Open { arrivals, .. } = &plan.load {
-            // A file of recorded times is read through once, so that a bad line is found before the start.
-            if let plan::Shape::At(path) = &arrivals.shape {
-                schedule::check_recorded(path).map_err(EngineError::At)?;
-            }
-            schedule::share(arrivals, limits(&plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
-        }
+        let recorded_until = check_arrivals(&plan)?;
         if let Some(path) = plan.connection.unix.as_ref().filter(|path| !path.exists()) {
             return Err(EngineError::Unix(path.clone()));
         }
@@ -219,6 +215,7 @@ impl Engine {
             via,
             path,
             module,
+            recorded_until,
         })
     }
 

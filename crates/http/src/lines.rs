@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Which lines are requests: all but those that are blank and those that begin with `#`. White space around a
-//! line does not belong to it, nor does a byte order mark before it.
+//! line does not belong to it, nor does a byte order mark before it. Of a file of values (`{line:FILE}`), which
+//! may begin with `#` and end with a space, each line that is not blank is one as it stands.
 //!
 //! | order | up to 1 GiB | larger |
 //! |---|---|---|
@@ -41,7 +42,7 @@ pub(crate) use order::{Draws, Shuffle};
 use index::Index;
 use mmap::{MapError, Mapping};
 use plan::LineOrder;
-use scan::{first_request, line_end, next_line, trimmed};
+use scan::{Kind, first_request, line_end, next_line, trimmed};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -63,6 +64,7 @@ pub struct LineFile {
     path: PathBuf,
     file: File,
     map: Mapping,
+    kind: Kind,
     order: LineOrder,
     seed: u64,
     index: Option<Index>,
@@ -115,10 +117,21 @@ impl LinesError {
 impl LineFile {
     /// Maps the file and, if the order needs it, reads it once to index it.
     pub fn open(path: &Path, order: LineOrder, seed: u64) -> Result<Self, LinesError> {
-        Self::open_with(path, order, seed, INDEXED_UP_TO)
+        Self::open_with(path, Kind::Requests, order, seed, INDEXED_UP_TO)
     }
 
-    fn open_with(path: &Path, order: LineOrder, seed: u64, indexed_up_to: u64) -> Result<Self, LinesError> {
+    /// A file of values, in their order.
+    pub fn open_values(path: &Path) -> Result<Self, LinesError> {
+        Self::open_with(path, Kind::Values, LineOrder::Sequential, 0, 0)
+    }
+
+    fn open_with(
+        path: &Path,
+        kind: Kind,
+        order: LineOrder,
+        seed: u64,
+        indexed_up_to: u64,
+    ) -> Result<Self, LinesError> {
         let failed = |source| LinesError::Open { path: path.to_owned(), source };
         // A pipe would be opened only when someone writes to it, so look first.
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
@@ -136,7 +149,8 @@ impl LineFile {
             MapError::Io(source) => failed(source),
             MapError::TooMany => failed(io::Error::other("too many files of requests are open at once")),
         })?;
-        let mut lines = Self { path: path.to_owned(), file, map, order, seed, index: None, weights: None };
+        let (index, weights) = (None, None);
+        let mut lines = Self { path: path.to_owned(), file, map, kind, order, seed, index, weights };
         let needs_index = match order {
             LineOrder::Random => metadata.len() <= indexed_up_to,
             LineOrder::Shuffle => true,
@@ -153,7 +167,7 @@ impl LineFile {
         lines.check_map()?;
         let is_empty = match &lines.index {
             Some(index) => index.requests() == 0,
-            None => first_request(lines.map.bytes(), 0).is_none(),
+            None => kind.first(lines.map.bytes(), 0).is_none(),
         };
         if is_empty { Err(LinesError::Empty { path: lines.path }) } else { Ok(lines) }
     }

@@ -25,6 +25,11 @@ pub enum RequestError {
     Url { url: String, problem: UrlProblem },
     #[error("{0}")]
     Template(#[from] TemplateError),
+    #[error(
+        "{0} has a placeholder, which a login cannot have: it is sent in base64; expected the header itself, such as \
+         -H 'Authorization: Basic {{line:FILE}}' with a file of encoded logins, or --no-templates"
+    )]
+    Login(&'static str),
     #[error("--body @{path}: {error}")]
     Body { path: PathBuf, error: std::io::Error },
 }
@@ -49,6 +54,17 @@ pub struct Prepared {
     fields: Option<Template>,
     /// `None`: that of the plan.
     body: Option<Template>,
+}
+
+impl Prepared {
+    /// The request line of these bytes, if placeholders make it differ from one request to the next; else
+    /// nothing.
+    pub fn filled_line<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        match self.target.constant() {
+            Some(_) => &[],
+            None => &bytes[..memchr::memchr(b'\r', bytes).unwrap_or(bytes.len())],
+        }
+    }
 }
 
 /// Everything about requests that the plan says once for all.
@@ -98,6 +114,9 @@ impl Writer {
     /// Files of `{line:FILE}` are numbered by their places in `files`.
     pub fn new(plan: &Plan, files: &mut Vec<String>) -> Result<Self, RequestError> {
         let request = &plan.request;
+        if request.basic_auth.as_deref().is_some_and(|user| request.templates && has_placeholder(user)) {
+            return Err(RequestError::Login("--user"));
+        }
         let mut compile = |text: &str| compile(text, request.templates, files);
         let fields = common_fields(plan);
         let compiled_fields = compile(&fields)?;
@@ -140,6 +159,9 @@ impl Writer {
     ) -> Result<Prepared, RequestError> {
         let url = TargetUrl::parse(&line.url)
             .map_err(|problem| RequestError::Url { url: line.url.clone(), problem })?;
+        if url.userinfo.is_some_and(|login| self.templates && has_placeholder(login)) {
+            return Err(RequestError::Login("the login in the URL"));
+        }
         let method = line.method.as_deref().unwrap_or(&self.method);
         let mut target = Vec::new();
         self.push_target(&url, &mut target);
@@ -381,6 +403,11 @@ impl Writer {
 
 fn compile(text: &str, templates: bool, files: &mut Vec<String>) -> Result<Template, TemplateError> {
     if templates { Template::compile_with(text, files) } else { Ok(Template::literal(text)) }
+}
+
+/// Whether one of a request's values would stand here; braces around anything else are text.
+fn has_placeholder(text: &str) -> bool {
+    Template::compile_loosely(text, &mut Vec::new()).constant().is_none()
 }
 
 /// A file with placeholders is filled for each request; any other is sent from where it lies.

@@ -12,8 +12,9 @@ const LIMIT: usize = 1 << 18;
 pub struct UrlKey([u8; 16]);
 
 impl UrlKey {
-    pub fn of(url: &str) -> Self {
-        Self(Md5::digest(url).into())
+    /// `filled`: the request line, where placeholders make a URL of its own for each request; else empty.
+    pub fn of(url: &str, filled: &[u8]) -> Self {
+        Self(Md5::new().chain_update(url).chain_update(filled).finalize().into())
     }
 }
 

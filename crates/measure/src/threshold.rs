@@ -260,7 +260,8 @@ impl Watched {
         }
         let end = row.start + row.length;
         let whole = self.needs_whole_rows();
-        let is_before = row.start < measuring.from && (has_windows || whole);
+        // Of the row in which the warm-up ends, the measured part is there.
+        let is_before = row.start < measuring.from && (whole || has_windows && end <= measuring.from);
         let is_part = row.length < measuring.interval || measuring.until.is_some_and(|until| end > until);
         if is_before || whole && is_part {
             return;

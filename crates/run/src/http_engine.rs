@@ -93,7 +93,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         limits: plan.limits.clone(),
         names: facts.groups.clone(),
         warmup: plan.stop.warmup,
-        planned: planned(plan),
+        planned: planned(plan, facts.recorded_until),
         whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
         threads: facts.threads as u16,
         load_loop: load_loop(plan),
@@ -211,18 +211,33 @@ fn poisson(plan: &Plan) -> Option<Rate> {
     }
 }
 
-/// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even
-/// rate.
-pub(crate) fn planned(plan: &Plan) -> Option<Picos> {
+/// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even rate
+/// or in bursts, with the pause after the last one. A load that ends by itself before its duration is as long
+/// as its departures: `recorded_until` is the last of the times of `--at`, if it is known.
+pub(crate) fn planned(plan: &Plan, recorded_until: Option<Picos>) -> Option<Picos> {
     let by_requests = match (&plan.load, plan.stop.requests) {
         (_, None) => None,
         (Load::Open { arrivals: plan::Arrivals { shape: Shape::Constant(rate), .. }, .. }, Some(count)) => {
             Some(rate.due(count.get()))
         }
+        (
+            Load::Open { arrivals: plan::Arrivals { shape: Shape::Burst { size, every }, .. }, .. },
+            Some(count),
+        ) => Some(every.saturating_mul(count.get().div_ceil(size.get()))),
         // Whichever comes first is not known beforehand.
         (_, Some(_)) => return None,
     };
-    [by_requests, plan.stop.duration].into_iter().flatten().min()
+    let ends = match &plan.load {
+        Load::Open { arrivals, .. } => match &arrivals.shape {
+            Shape::Stages(stages) => Some(stages.iter().map(|stage| stage.over).sum()),
+            Shape::At(_) => recorded_until,
+            _ => None,
+        },
+        Load::Closed { .. } => None,
+    };
+    let is_reached = |duration: &Picos| ends.is_none_or(|ends: Picos| ends >= plan.stop.warmup + *duration);
+    let duration = plan.stop.duration.filter(is_reached);
+    [by_requests, duration].into_iter().flatten().min()
 }
 
 impl Driven for Http {
@@ -322,5 +337,38 @@ impl Driven for Http {
         debug_assert_eq!(self.facts.groups, self.brief.names);
         result.notes.extend(self.notes.details.iter().cloned());
         result.notes.extend(self.bad_lines.iter().map(|line| format!("not a request: {line}")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::PlanFile;
+
+    #[test]
+    fn the_plan_says_the_length_of_a_load_that_does_not_end_before() {
+        let planned = |shape: &str, stop: &str, recorded_until| {
+            let text = format!("url = 'http://h/'\n[load]\n{shape}\n[stop]\n{stop}\n");
+            let plan = PlanFile::from_toml(&text, "plan.toml").and_then(PlanFile::resolve);
+            planned(&plan.unwrap(), recorded_until)
+        };
+        let secs = |secs| Some(Picos::from_secs(secs));
+        let (stages, at) = ("stages = '300:1s,300:1s'", "at = 'times.txt'");
+        for (shape, stop, recorded_until, expected) in [
+            (stages, "duration = '6s'", None, None),
+            (stages, "duration = '2s'", None, secs(2)),
+            (stages, "duration = '1s'", None, secs(1)),
+            (stages, "duration = '2s'\nwarmup = '1s'", None, None),
+            (stages, "duration = '1s'\nwarmup = '1s'", None, secs(1)),
+            (at, "duration = '5s'", secs(1), None),
+            (at, "duration = '5s'", secs(7), secs(5)),
+            (at, "duration = '5s'", None, secs(5)),
+            ("rate = 100", "duration = '5s'", None, secs(5)),
+            ("rate = 100", "duration = '5s'\nrequests = 300", None, secs(3)),
+            ("burst = '100:500ms'", "requests = 400", None, secs(2)),
+            ("burst = '100:1s'", "requests = 101", None, secs(2)),
+        ] {
+            assert_eq!(planned(shape, stop, recorded_until), expected, "{shape} {stop}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use measure::{
     Aborted, Histogram, Judgement, Label, Measuring, Met, Reading, RunTotals, Series, Thresholds, WholeRun,
 };
-use plan::{Bound, Figure, Limit, Limits, Requests, Statistic, Time, Way};
+use plan::{Bound, Figure, LOWEST_ERROR_STATUS, Limit, Limits, Requests, Statistic, Time, Way};
 use std::cell::OnceCell;
 use store::schema::{GroupResult, OutcomeCount, Threshold};
 use store::{Distribution, RunHistograms, RunResult, Spans, StoredRun};
@@ -135,8 +135,10 @@ impl Stored<'_> {
         Ok(match limit.figure {
             Figure::Time(..) => None,
             Figure::Requests(requests) => {
-                let outcomes = group.map_or(&self.result.outcomes, |group| &group.outcomes);
-                let count = counted(requests, outcomes);
+                let count = match group {
+                    Some(group) => counted_by_name(requests, group)?,
+                    None => counted(requests, &self.result.outcomes),
+                };
                 let all = group.map_or(totals.offered, |group| group.count);
                 match limit.bound {
                     Bound::Share(_) => (all > 0).then(|| count as f64 / all as f64),
@@ -254,6 +256,21 @@ fn read(figures: &Distribution, statistic: Statistic) -> f64 {
     }
 }
 
+/// A name with many different outcomes has some of them in sums only.
+fn counted_by_name(requests: Requests, group: &GroupResult) -> Result<u64, String> {
+    let hundreds = match requests {
+        Requests::Status(low, high) => usize::from(low / 100)..=usize::from(high / 100),
+        Requests::Errors => usize::from(LOWEST_ERROR_STATUS / 100)..=9,
+        _ => return Ok(counted(requests, &group.outcomes)),
+    };
+    let statuses = group.statuses().ok_or_else(|| {
+        let name = report::printable(&group.name);
+        format!("for '{name}', this run does not record every status; give this limit when you run the load")
+    })?;
+    let failed = if requests == Requests::Errors { counted(Requests::Failed, &group.outcomes) } else { 0 };
+    Ok(statuses[hundreds].iter().sum::<u64>() + failed)
+}
+
 fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
     let sum = |is_one: &dyn Fn(&OutcomeCount) -> bool| -> u64 {
         outcomes.iter().filter(|row| is_one(row)).map(|row| row.count).sum()
@@ -274,5 +291,44 @@ fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
             sum(&|row| matches!(row.outcome(), Some(Outcome::Failed(cause)) if cause.part() == part))
         }
         Requests::MissedFor(why) => ended(Outcome::Missed(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_kept(text: &str, group: &GroupResult) -> Result<bool, Failure> {
+        let mut result = RunResult { groups: vec![group.clone()], ..RunResult::default() };
+        hold_against(&mut result, &[], &[text.to_owned()])
+    }
+
+    #[test]
+    fn errors_by_name_count_statuses_that_were_not_told_apart() {
+        let row = |outcome, count| OutcomeCount::of(outcome, count);
+        let rest = OutcomeCount::of_class(OutcomeClass::Status, 60);
+        let mut group = GroupResult {
+            name: "api".to_owned(),
+            count: 100,
+            outcomes: vec![row(Outcome::Status(200), 30), row(Outcome::Status(404), 8), rest],
+            statuses: Some([0, 0, 40, 0, 18, 40, 0, 0, 0, 0]),
+            ..GroupResult::default()
+        };
+        group.outcomes.push(row(Outcome::CutOff, 2));
+        for (limit, holds) in [
+            ("errors > 57% for \"api\"", false),
+            ("errors > 58% for \"api\"", true),
+            ("status(5xx) > 39 for \"api\"", false),
+            ("status(4xx) > 18 for \"api\"", true),
+            ("done < 98 for \"api\"", true),
+        ] {
+            assert_eq!(is_kept(limit, &group).unwrap(), holds, "{limit}");
+        }
+        // A result of an older version.
+        group.statuses = None;
+        assert!(is_kept("errors > 57% for \"api\"", &group).is_err());
+        assert!(is_kept("done < 98 for \"api\"", &group).unwrap());
+        group.outcomes.retain(|row| !row.key.is_empty());
+        assert!(is_kept("errors > 8% for \"api\"", &group).unwrap());
     }
 }

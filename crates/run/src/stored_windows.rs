@@ -36,8 +36,9 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
             return Err("windows need all intervals, but the run's intervals.jsonl lacks some".to_owned());
         }
         log.add_to(&mut row);
-        end = Some(row.start + row.length);
-        covered += if row.start < measuring.from { Picos::ZERO } else { row.length };
+        let row_end = row.start + row.length;
+        end = Some(row_end);
+        covered += row_end.saturating_sub(row.start.max(measuring.from));
         thresholds.row(&row);
     }
     if times.is_some_and(|times| times != log.added) {
@@ -51,22 +52,17 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
     }
 }
 
-/// When the measured part was: from the plan, or where that is not there, from what came of it.
+/// When the measured part was: from the plan, or where that is not there, from what came of it. That also tells
+/// whether recorded times went on until the plan's end: if not, the run is as long as its departures.
 fn measured(run: &StoredRun) -> Measuring {
     let plan = PlanFile::from_toml(&run.plan, "plan.toml").and_then(PlanFile::resolve);
-    plan.map_or_else(
-        |_| {
-            let seconds = |seconds: f64| nearest_nano(seconds);
-            let from = seconds(run.result.warmup.duration_s);
-            let whole = !run.result.partial;
-            let until = whole.then(|| from + seconds(run.result.rate.duration_s));
-            Measuring { from, until, interval: INTERVAL }
-        },
-        |plan| {
-            let from = plan.stop.warmup;
-            Measuring { from, until: planned(&plan).map(|planned| from + planned), interval: INTERVAL }
-        },
-    )
+    let stored_from = nearest_nano(run.result.warmup.duration_s);
+    let whole = !run.result.partial;
+    let ended = whole.then(|| stored_from + nearest_nano(run.result.rate.duration_s));
+    plan.map_or(Measuring { from: stored_from, until: ended, interval: INTERVAL }, |plan| {
+        let from = plan.stop.warmup;
+        Measuring { from, until: planned(&plan, ended).map(|planned| from + planned), interval: INTERVAL }
+    })
 }
 
 /// Stored times have nine decimals.

@@ -230,11 +230,16 @@ fn groups(totals: &RunTotals, names: &[String]) -> Vec<GroupResult> {
         None => format!("group {index}"),
     };
     let all = totals.groups().iter().enumerate().filter(|(_, group)| group.tally.ended() > 0);
-    all.map(|(index, group)| GroupResult {
-        name: name(index),
-        count: group.tally.ended(),
-        latency_ns: Distribution::with_unfinished(&group.latency, Some(&group.unfinished)),
-        outcomes: outcomes(group.outcomes.rows(&group.tally)),
+    all.map(|(index, group)| {
+        let mut figures = GroupResult {
+            name: name(index),
+            count: group.tally.ended(),
+            latency_ns: Distribution::with_unfinished(&group.latency, Some(&group.unfinished)),
+            outcomes: outcomes(group.outcomes.rows(&group.tally)),
+            statuses: None,
+        };
+        figures.statuses = figures.statuses().is_none().then_some(group.tally.by_class);
+        figures
     })
     .collect()
 }

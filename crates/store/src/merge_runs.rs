@@ -212,10 +212,16 @@ fn worst(runs: &[StoredRun]) -> Verdict {
     }
 }
 
+/// What is true of each run is true of all together; other labels name their run.
 fn add_words(all: &mut RunResult, runs: &[StoredRun]) {
+    let of_each = [Label::Interrupted, Label::Unreachable, Label::SimulatedTime]
+        .into_iter()
+        .filter(|label| !runs.is_empty() && runs.iter().all(|run| run.result.labels.contains(label)))
+        .collect::<Vec<_>>();
     for run in runs {
         let (name, one) = (&run.result.run, &run.result);
-        all.labels.extend(one.labels.iter().map(|label| Label::Sentence(format!("{name}: {label}"))));
+        let labels = one.labels.iter().filter(|label| !of_each.contains(label));
+        all.labels.extend(labels.map(|label| Label::Sentence(format!("{name}: {label}"))));
         all.notes.extend(one.notes.iter().map(|note| format!("{name}: {note}")));
         let told = |threshold: &Threshold| Threshold {
             expression: format!("{} (in {name})", threshold.expression),
@@ -224,6 +230,7 @@ fn add_words(all: &mut RunResult, runs: &[StoredRun]) {
         all.thresholds.extend(one.thresholds.iter().map(told));
         all.sinks.extend(one.sinks.iter().cloned());
     }
+    all.labels.extend(of_each);
 }
 
 /// Distributions of the added buckets; `None`, and a note, if a run's log does not have all its latencies.
@@ -258,6 +265,9 @@ fn add_groups(all: &mut RunResult, runs: &[StoredRun], whole: Option<&RunHistogr
             all.groups.len() - 1
         });
         let into = &mut all.groups[at];
+        let statuses = into.statuses().zip(group.statuses());
+        let is_kept = into.statuses.is_some() || group.statuses.is_some();
+        into.statuses = statuses.filter(|_| is_kept).map(|(into, from)| add_statuses(into, from));
         into.count = into.count.saturating_add(group.count);
         into.outcomes = add_outcomes(std::mem::take(&mut into.outcomes), &group.outcomes);
         into.latency_ns.count = into.latency_ns.count.saturating_add(group.latency_ns.count);
@@ -267,4 +277,9 @@ fn add_groups(all: &mut RunResult, runs: &[StoredRun], whole: Option<&RunHistogr
         let complete = figures.filter(|figures| figures.count == group.latency_ns.count);
         group.latency_ns = complete.unwrap_or_default();
     }
+}
+
+fn add_statuses(mut into: [u64; 10], from: [u64; 10]) -> [u64; 10] {
+    into.iter_mut().zip(from).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    into
 }

@@ -1,5 +1,6 @@
 //! How departures ended, as `result.json` says it.
 
+use crate::schema::GroupResult;
 use measure::LOWEST_ERROR_STATUS;
 use serde::{Deserialize, Serialize};
 use units::{Outcome, OutcomeClass};
@@ -54,6 +55,22 @@ impl OutcomeCount {
     pub fn is_error(&self) -> bool {
         let is_bad = |code: u16| (LOWEST_ERROR_STATUS..1000).contains(&code);
         self.is(OutcomeClass::Error) || self.status().is_some_and(is_bad)
+    }
+}
+
+impl GroupResult {
+    /// Answers by the hundreds of their status; `None` if some were not told apart and no sums are kept.
+    pub fn statuses(&self) -> Option<[u64; 10]> {
+        if self.statuses.is_some() {
+            return self.statuses;
+        }
+        let mut sums = [0_u64; 10];
+        for row in self.outcomes.iter().filter(|row| row.is(OutcomeClass::Status)) {
+            let code = row.status()?;
+            let hundreds = if code < 1000 { usize::from(code / 100) } else { 0 };
+            sums[hundreds] = sums[hundreds].saturating_add(row.count);
+        }
+        Some(sums)
     }
 }
 

@@ -340,7 +340,8 @@ fn fill_groups(result: &mut RunResult, histograms: &RunHistograms) {
         let latency = histograms.group(&group.name)?;
         let answered = OutcomeCount::of_class(OutcomeClass::Status, latency.len());
         let latency_ns = histograms.figures_of_group(&group.name);
-        Some(GroupResult { name: group.name, count: latency.len(), latency_ns, outcomes: vec![answered] })
+        let (count, outcomes) = (latency.len(), vec![answered]);
+        Some(GroupResult { name: group.name, count, latency_ns, outcomes, statuses: None })
     });
     result.groups = groups.collect();
     if !result.groups.is_empty() {

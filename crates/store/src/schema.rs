@@ -341,6 +341,9 @@ pub struct GroupResult {
     pub latency_ns: Distribution,
     /// At most twelve different ones; what came beyond them is one row of its class with an empty key.
     pub outcomes: Vec<OutcomeCount>,
+    /// Where that leaves some statuses untold: all of them, by their hundreds (200 to 299 are the third).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statuses: Option<[u64; 10]>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

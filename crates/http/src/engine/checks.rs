@@ -3,11 +3,12 @@
 use crate::source::Requests;
 use crate::tls;
 use plan::{Body, Load, Plan, Shape};
+use schedule::Share;
 use std::fs::File;
 use std::path::Path;
-use units::Instant;
+use units::{Instant, Picos};
 
-use super::EngineError;
+use super::{EngineError, limits};
 
 /// Bytes that a connection takes at least.
 const EACH_CONNECTION: usize = 1024;
@@ -37,6 +38,18 @@ pub fn check_inputs(plan: &Plan) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// Whether due times can be made as the plan says. A file of recorded times is read through once, so that a bad
+/// line is found before the start; its last time.
+pub(super) fn check_arrivals(plan: &Plan) -> Result<Option<Picos>, EngineError> {
+    let Load::Open { arrivals, .. } = &plan.load else { return Ok(None) };
+    let recorded_until = match &arrivals.shape {
+        Shape::At(path) => Some(schedule::check_recorded(path).map_err(EngineError::At)?.last),
+        _ => None,
+    };
+    schedule::share(arrivals, limits(plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
+    Ok(recorded_until)
 }
 
 /// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it

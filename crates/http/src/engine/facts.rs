@@ -4,7 +4,7 @@ use os::peers::Peers;
 use plan::{Load, Shape, Spin};
 use port::PortKind;
 use port::interface::LinkWatch;
-use units::{Fraction, Rate};
+use units::{Fraction, Picos, Rate};
 
 use super::{Engine, usable_cpus, wanted_threads};
 use crate::io::choose::Choice;
@@ -29,6 +29,8 @@ pub struct Facts {
     pub line_files: Vec<String>,
     /// The FPGA module makes the load, in simulated time; whether its target lives in another time.
     pub simulated: Option<bool>,
+    /// Last of the recorded times (`--at`).
+    pub recorded_until: Option<Picos>,
     /// Where connections go. Those of a large URL file, and redirects, are known when the first is opened.
     pub peers: Peers,
 }
@@ -64,6 +66,7 @@ impl Engine {
                 None => self.io.clone(),
             },
             simulated: self.module.as_ref().map(|fit| fit.about.is_apart),
+            recorded_until: self.recorded_until,
             path: self
                 .via
                 .as_ref()

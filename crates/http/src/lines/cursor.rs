@@ -1,7 +1,7 @@
 //! One thread's way through a `LineFile`.
 
 use super::order::{Draws, Shuffle};
-use super::scan::{first_request, is_request, line_end, line_start, next_line, trimmed};
+use super::scan::{first_request, is_request, line_end, line_start, next_line};
 use super::{LONGEST_LINE, LineAt, LineFile, LinesError};
 use plan::LineOrder;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ const MOST_DRAWS: u32 = 1_000_000;
 pub struct LineCursor {
     file: Arc<LineFile>,
     line: Vec<u8>,
+    /// Whose request that is, and where it begins: several placeholders of one request have the same.
+    last: Option<(u64, usize)>,
     until_check: u32,
     /// Sequential: the next request's number and where its line begins.
     ahead: (u64, usize),
@@ -33,6 +35,7 @@ impl LineCursor {
         Self {
             file: Arc::clone(file),
             line: Vec::with_capacity(256),
+            last: None,
             until_check: LINES_BETWEEN_CHECKS,
             ahead: (0, 0),
             total: file.requests(),
@@ -47,6 +50,10 @@ impl LineCursor {
     /// The request for position `seq` of the schedule, without white space around it. Any `seq` may be asked
     /// for; ascending ones are cheapest.
     pub fn line_for(&mut self, seq: u64) -> Result<(&[u8], LineAt), LinesError> {
+        if let Some((_, start)) = self.last.filter(|(known, _)| *known == seq) {
+            return Ok((&self.line, LineAt { offset: start as u64 }));
+        }
+        self.last = None;
         let found = match self.file.order {
             LineOrder::Random => self.random(seq),
             LineOrder::Shuffle => self.shuffled(seq),
@@ -56,6 +63,7 @@ impl LineCursor {
         // Every request was there when the file was opened.
         let start = found.ok_or_else(|| self.file.lost())?;
         self.copy_line(start)?;
+        self.last = Some((seq, start));
         Ok((&self.line, LineAt { offset: start as u64 }))
     }
 
@@ -92,7 +100,7 @@ impl LineCursor {
         }
         loop {
             let (number, at) = self.ahead;
-            match first_request(bytes, at) {
+            match self.file.kind.first(bytes, at) {
                 Some(start) => {
                     self.ahead = (number + 1, next_line(bytes, start));
                     if number == wanted {
@@ -119,7 +127,7 @@ impl LineCursor {
             return Err(self.file.too_long(start));
         }
         self.line.clear();
-        self.line.extend_from_slice(trimmed(line));
+        self.line.extend_from_slice(self.file.kind.text(line));
         self.file.check_map()?;
         self.until_check -= 1;
         if self.until_check == 0 || memchr::memchr(0, &self.line).is_some() {
@@ -145,4 +153,28 @@ fn draw_without_index(bytes: &[u8], draws: &mut Draws) -> Option<usize> {
     }
     first_request(bytes, line_start(bytes, draws.below(bytes.len() as u64) as usize))
         .or_else(|| first_request(bytes, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_asked_for_again_is_not_looked_for_from_the_top() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "a\nb\nc\nd\n").unwrap();
+        let mut cursor = LineCursor::new(&Arc::new(LineFile::open_values(file.path()).unwrap()));
+        let line = |cursor: &mut LineCursor, seq| {
+            let (line, at) = cursor.line_for(seq).unwrap();
+            (String::from_utf8(line.to_vec()).unwrap(), at.offset)
+        };
+        assert_eq!(line(&mut cursor, 2), ("c".to_owned(), 4));
+        // A place that no search leaves behind.
+        let ahead = std::mem::replace(&mut cursor.ahead, (77, 5));
+        assert_eq!(line(&mut cursor, 2), ("c".to_owned(), 4));
+        assert_eq!(cursor.ahead, (77, 5));
+        cursor.ahead = ahead;
+        assert_eq!(line(&mut cursor, 3), ("d".to_owned(), 6));
+        assert_eq!(line(&mut cursor, 0), ("a".to_owned(), 0));
+    }
 }

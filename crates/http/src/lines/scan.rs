@@ -2,6 +2,40 @@
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+/// What the lines of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Requests,
+    /// Texts for placeholders, as they stand there: all lines but those that are blank.
+    Values,
+}
+
+impl Kind {
+    /// Beginning of the first one at `at`, which is the beginning of a line, or later.
+    pub fn first(self, bytes: &[u8], mut at: usize) -> Option<usize> {
+        match self {
+            Self::Requests => first_request(bytes, at),
+            Self::Values => {
+                while at < bytes.len() && trimmed(&bytes[at..line_end(bytes, at)]).is_empty() {
+                    at = next_line(bytes, at);
+                }
+                (at < bytes.len()).then_some(at)
+            }
+        }
+    }
+
+    /// What counts of a line.
+    pub fn text(self, line: &[u8]) -> &[u8] {
+        match self {
+            Self::Requests => trimmed(line),
+            Self::Values => {
+                let line = &line[mark_length(line, 0)..];
+                line.strip_suffix(b"\r").unwrap_or(line)
+            }
+        }
+    }
+}
+
 /// End of the line that begins at `start`, without its newline.
 pub(super) fn line_end(bytes: &[u8], start: usize) -> usize {
     memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |length| start + length)

@@ -24,7 +24,7 @@ fn open(file: &NamedTempFile, order: LineOrder, seed: u64) -> Arc<LineFile> {
 
 /// As if the file were too large to be indexed.
 fn open_unindexed(file: &NamedTempFile, seed: u64) -> Arc<LineFile> {
-    Arc::new(LineFile::open_with(file.path(), LineOrder::Random, seed, 0).unwrap())
+    Arc::new(LineFile::open_with(file.path(), Kind::Requests, LineOrder::Random, seed, 0).unwrap())
 }
 
 fn sequence(file: &Arc<LineFile>, seqs: impl IntoIterator<Item = u64>) -> Vec<String> {
@@ -321,4 +321,15 @@ fn what_lines_name_is_found_wherever_it_stands() {
     let file = file_with("http://a/{line:x}\n# {line:y}\nhttp://a/{line:open\nhttp://b/{line:x}/{line:z 1}");
     let found = open(&file, LineOrder::Sequential, 1).between("{line:", b'}');
     assert_eq!(found.into_iter().collect::<Vec<_>>(), ["x", "y", "z 1"]);
+}
+
+#[test]
+fn values_stand_as_they_are_written() {
+    let file = file_with("\u{feff}#first\ntwo \n\n \t\r\n\tfive\r\n# six");
+    let values = Arc::new(LineFile::open_values(file.path()).unwrap());
+    assert_eq!(sequence(&values, 0..5), ["#first", "two ", "\tfive", "# six", "#first"]);
+    assert_eq!(sequence(&open(&file, LineOrder::Sequential, 1), 0..3), ["two", "five", "two"]);
+    let comment = file_with("#ff0000\n");
+    assert_eq!(sequence(&Arc::new(LineFile::open_values(comment.path()).unwrap()), [7]), ["#ff0000"]);
+    assert!(matches!(LineFile::open_values(file_with("\n \n").path()), Err(LinesError::Empty { .. })));
 }

@@ -158,7 +158,7 @@ impl Chooser {
                 let after = requests.writer.line(&url, out, scratch, &mut context);
                 let body = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
                 let meta = Meta { group: requests.group_of.of_url(text), ..self.line_meta };
-                let url = requests.key_of(text, &mut self.last_url);
+                let url = requests.key_of(text, &[], &mut self.last_url);
                 let rules = Wanted::BY_PLAN;
                 return Ok(Staged { endpoint, meta, rules, body, url });
             }
@@ -185,7 +185,8 @@ impl Chooser {
         let mut context = Context { seq, draws, now_ms, cursors: &mut values.cursors, at: 0 };
         let after = requests.writer.render(prepared, out, scratch, &mut context);
         let body = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
-        let url = requests.key_of(&prepared.url, &mut self.last_url);
+        let filled = prepared.filled_line(out);
+        let url = requests.key_of(&prepared.url, filled, &mut self.last_url);
         Ok(Staged { endpoint: prepared.endpoint, meta: prepared.meta, rules, body, url })
     }
 }

@@ -1,6 +1,6 @@
 //! What templates are filled with: lines of other files, and what follows from seed and sequence number.
 
-use plan::{LineOrder, TemplateContext, Unfit};
+use plan::{TemplateContext, Unfit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -14,17 +14,16 @@ pub(super) struct Files {
     pub(super) first: Vec<(String, Arc<LineFile>)>,
     /// Those that lines further down named.
     later: Mutex<HashMap<String, Arc<LineFile>>>,
-    seed: u64,
 }
 
 impl Files {
-    pub(super) fn open(names: Vec<String>, seed: u64) -> Result<Self, SourceError> {
-        let open = |name: String| match LineFile::open(name.as_ref(), LineOrder::Sequential, seed) {
+    pub(super) fn open(names: Vec<String>) -> Result<Self, SourceError> {
+        let open = |name: String| match LineFile::open_values(name.as_ref()) {
             Ok(file) => Ok((name, Arc::new(file))),
             Err(error) => Err(SourceError::Placeholder { name, error }),
         };
         let first = names.into_iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Self { first, later: Mutex::default(), seed })
+        Ok(Self { first, later: Mutex::default() })
     }
 
     /// Opened by the thread that needs it first.
@@ -33,7 +32,7 @@ impl Files {
         if let Some(file) = later.get(name) {
             return Ok(file.clone());
         }
-        let file = LineFile::open(name.as_ref(), LineOrder::Sequential, self.seed)
+        let file = LineFile::open_values(name.as_ref())
             .map_err(|error| SourceError::Placeholder { name: name.to_owned(), error })?;
         Ok(later.entry(name.to_owned()).or_insert(Arc::new(file)).clone())
     }

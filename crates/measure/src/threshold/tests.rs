@@ -476,3 +476,20 @@ fn tare_and_unread_have_limits_of_their_own() {
         }
     }
 }
+
+#[test]
+fn windows_have_the_measured_part_of_the_second_in_which_the_warm_up_ends() {
+    // The warm-up ends after 1.5 s; a stall of what is measured of that second.
+    let rows: Vec<_> = [(0, 0, 0), (50, 900, 50), (100, 10, 0)]
+        .into_iter()
+        .zip(0..)
+        .map(|((answers, ms, failures), s)| row(s, answers, ms, failures))
+        .collect();
+    let measuring = Measuring { from: Picos::from_millis(1_500), ..measuring(0, Some(3)) };
+    let one = |limit: &str| judged(limits(&[limit], &[]), measuring, &rows).1.remove(0);
+    let stall = one("latency.p99 > 100ms in any 1s");
+    assert!(!stall.holds && about(stall.value, 900e6), "{stall:?}");
+    assert!(!one("errors > 40% in any 1s").holds);
+    // A rate of half a second, and a sum of it, would be too small.
+    assert!(one("achieved < 99/s in any 1s").holds && one("done < 99 in any 1s").holds);
+}

@@ -295,20 +295,15 @@ pub fn degraded() -> RunResult {
             name: "home".into(),
             count: 300_000,
             latency_ns: figures(299_000, MS, 100 * MS),
-            outcomes: vec![],
+            ..GroupResult::default()
         },
         GroupResult {
             name: "/api/v1/orders/by-customer/with-a-very-long-path?and=query".into(),
             count: 99_600,
             latency_ns: figures(99_500, 3 * MS, 1_004 * MS),
-            outcomes: vec![],
+            ..GroupResult::default()
         },
-        GroupResult {
-            name: "other".into(),
-            count: 400,
-            latency_ns: Distribution::default(),
-            outcomes: vec![],
-        },
+        GroupResult { name: "other".into(), count: 400, ..GroupResult::default() },
     ];
     result.thresholds = vec![
         Threshold {

@@ -59,7 +59,11 @@ fn health() -> HealthSummary {
 }
 
 fn filled() -> RunResult {
-    let (totals, health) = (totals(), health());
+    filled_from(&totals())
+}
+
+fn filled_from(totals: &RunTotals) -> RunResult {
+    let health = health();
     let conditions = Conditions {
         load: Loop::Open { gap: Some(Picos::from_millis(100)) },
         clock: None::<Agreement>,
@@ -77,10 +81,10 @@ fn filled() -> RunResult {
         simulated: None,
         frames: None,
     };
-    let verdict = judge(&totals, &health, &conditions);
+    let verdict = judge(totals, &health, &conditions);
     let mut result = RunResult::default();
     let names = ["home".to_owned(), "search".to_owned(), "other".to_owned()];
-    result.fill(&totals, &verdict, &health, Spans::of(&totals, Measured::Departures), &names);
+    result.fill(totals, &verdict, &health, Spans::of(totals, Measured::Departures), &names);
     result
 }
 
@@ -198,4 +202,21 @@ fn a_closed_loop_lasts_until_its_last_answer() {
     totals.counters.offered = 30;
     let spans = Spans::of(&totals, Measured::Answers);
     assert_eq!((spans.offering, spans.answering), (Picos::from_millis(30), Picos::from_millis(30)));
+}
+
+#[test]
+fn statuses_that_a_name_does_not_tell_apart_are_in_its_sums() {
+    let group_of = |codes: std::ops::Range<u16>| {
+        let mut data = IntervalData::new(2);
+        let events = codes.map(|code| event(u64::from(code), 50, Outcome::Status(code), 0));
+        events.for_each(|event| data.event(&event));
+        let mut totals = RunTotals::new(2);
+        totals.merge(&data, Instant::EPOCH);
+        filled_from(&totals).groups.remove(0)
+    };
+    let many = group_of(395..410);
+    assert_eq!(many.outcomes.last().map(|row| (row.key.as_str(), row.count)), Some(("", 3)));
+    assert_eq!(many.statuses(), Some([0, 0, 0, 5, 10, 0, 0, 0, 0, 0]));
+    let few = group_of(398..402);
+    assert_eq!((few.statuses, few.statuses()), (None, Some([0, 0, 0, 2, 2, 0, 0, 0, 0, 0])));
 }

@@ -2,8 +2,9 @@
 
 use crate::rows::{now, result, row};
 use std::path::Path;
-use store::schema::{Criterion, GroupResult, Rates, Totals, Verdict, Word};
+use store::schema::{Criterion, GroupResult, Label, OutcomeCount, Rates, Totals, Verdict, Word};
 use store::{Distribution, RunFolder, RunResult, Sink, StoredRun, load_run, merge_runs, merged_timeline};
+use units::{Outcome, OutcomeClass};
 
 /// The seconds `from..to` of the rows made by hand, as a finished run: (n + 1) answers of 10 ms each.
 fn run(out: &Path, name: &str, seconds: std::ops::Range<u64>, word: Word) -> StoredRun {
@@ -79,4 +80,41 @@ fn without_buckets_there_are_no_percentiles_of_all() {
     assert_eq!((all.totals.done, all.latency_ns.count, all.verdict.word), (9, 0, Word::Valid));
     assert!(all.notes.iter().any(|note| note.contains("latency.hlog of b")), "{:?}", all.notes);
     assert_eq!(merge_runs(&[]).totals.done, 0);
+}
+
+#[test]
+fn what_is_true_of_each_run_is_a_label_of_all() {
+    let base = tempfile::tempdir().unwrap();
+    let labels = |a: &[Label], b: &[Label]| {
+        let mut runs = ["a", "b"].map(|name| run(&base.path().join(name), name, 0..1, Word::Valid));
+        (runs[0].result.labels, runs[1].result.labels) = (a.to_vec(), b.to_vec());
+        let merged = merge_runs(&runs);
+        for name in ["a", "b"] {
+            std::fs::remove_dir_all(base.path().join(name)).unwrap();
+        }
+        merged.labels.into_iter().skip(1).collect::<Vec<_>>()
+    };
+    for label in [Label::Unreachable, Label::SimulatedTime, Label::Interrupted] {
+        assert_eq!(labels(&[label.clone()], &[label.clone()]), [label]);
+    }
+    // A target that answered one of them could be reached.
+    assert_eq!(
+        labels(&[Label::Unreachable], &[Label::Interrupted]),
+        ["a: target unreachable".into(), "b: interrupted".into()]
+    );
+}
+
+#[test]
+fn statuses_of_a_name_add_where_some_are_not_told_apart() {
+    let base = tempfile::tempdir().unwrap();
+    let mut runs = ["a", "b"].map(|name| run(&base.path().join(name), name, 0..1, Word::Valid));
+    let sums = [0, 0, 3, 0, 0, 9, 0, 0, 0, 0];
+    runs[0].result.groups[0].outcomes =
+        vec![OutcomeCount::of(Outcome::Status(200), 3), OutcomeCount::of_class(OutcomeClass::Status, 9)];
+    runs[0].result.groups[0].statuses = Some(sums);
+    runs[1].result.groups[0].outcomes = vec![OutcomeCount::of(Outcome::Status(404), 5)];
+    assert_eq!(merge_runs(&runs).groups[0].statuses(), Some([0, 0, 3, 0, 5, 9, 0, 0, 0, 0]));
+    // An older result has no sums, so there are none of both.
+    runs[0].result.groups[0].statuses = None;
+    assert_eq!(merge_runs(&runs).groups[0].statuses(), None);
 }
