@@ -93,6 +93,8 @@ impl Stored<'_> {
             Figure::Time(time, statistic) => self.time(time, statistic, group)?,
             _ => self.value(limit, group)?.map(Reading::exact),
         };
+        // What an older or a damaged result lacks is unknown, and nothing holds for it.
+        let value = value.filter(|value| value.value.is_finite());
         Ok(row(Judgement {
             limit: limit.clone(),
             value: value.map(|value| value.value),
@@ -178,22 +180,20 @@ impl Stored<'_> {
         let (known, quantile, wanted) = match statistic {
             _ if figures.says_nothing() => return Ok(None),
             Statistic::Percentile(wanted) => {
-                let name = wanted.to_string().replace('.', "_");
-                let all = figures.percentiles();
-                let known = all.into_iter().find(|(known, _)| *known == name);
-                (known.map(|(_, value)| value), wanted.quantile(), wanted.to_string())
+                (figures.percentile(wanted.quantile()), wanted.quantile(), wanted.to_string())
             }
-            Statistic::Max => (Some(figures.max), 1.0, String::new()),
-            _ => return Ok((!figures.is_empty()).then(|| Reading::exact(read(figures, statistic)))),
+            Statistic::Max => (figures.percentile(1.0), 1.0, "the maximum".to_owned()),
+            _ => return Ok(read(figures, statistic).map(Reading::exact)),
         };
         if let Some(value) = known.filter(|_| figures.bound_from.is_none()) {
             return Ok(Some(Reading::exact(value as f64)));
         }
-        match (self.times(time, group, figures.count), known) {
+        match (self.times(time, group), known) {
             (Some((times, unfinished)), _) => Ok(Reading::of(&times, unfinished.as_ref(), quantile)),
             // All that is known is that it is a bound.
             (None, Some(value)) if figures.is_bound(quantile) => Ok(Some(Reading::at_least(value as f64))),
             (None, Some(value)) => Ok(Some(Reading::exact(value as f64))),
+            (None, None) if is_kept(quantile) => Ok(None),
             (None, None) => {
                 Err(format!(" {KEPT}; {wanted} needs its latency.hlog, which is missing or incomplete"))
             }
@@ -205,8 +205,8 @@ impl Stored<'_> {
         &self,
         time: Time,
         group: Option<&GroupResult>,
-        count: u64,
     ) -> Option<(Histogram<u64>, Option<Histogram<u64>>)> {
+        let figures = group.map_or_else(|| figures(self.result, time), |group| &group.latency_ns);
         let all = self.histograms.get_or_init(|| {
             self.runs.iter().fold(RunHistograms::default(), |mut all, run| {
                 all.add(&run.histograms());
@@ -218,7 +218,11 @@ impl Stored<'_> {
             Some(group) => (all.group(&group.name), all.unfinished_of_group(&group.name)),
             None => (Some(all.series(series)), all.unfinished(series)),
         };
-        times.filter(|times| times.len() == count).map(|times| (times, unfinished))
+        let times = times.filter(|times| times.len() == figures.count)?;
+        // Nothing that never ended would make all of them exact.
+        let is_whole = series.unfinished().is_none()
+            || all.has_unfinished_of(self.result) && unfinished.is_some() == figures.bound_from.is_some();
+        is_whole.then_some((times, unfinished))
     }
 }
 
@@ -242,15 +246,21 @@ fn figures(result: &RunResult, time: Time) -> &Distribution {
     }
 }
 
+/// Whether a whole result has this percentile.
+fn is_kept(quantile: f64) -> bool {
+    Distribution::SHARES.into_iter().chain([1.0]).any(|kept| kept == quantile)
+}
+
 const KEPT: &str = "a stored run has p50, p75, p90, p95, p99, p99.9 and p99.99";
 
 /// A statistic that is no percentile.
-fn read(figures: &Distribution, statistic: Statistic) -> f64 {
+fn read(figures: &Distribution, statistic: Statistic) -> Option<f64> {
     match statistic {
-        Statistic::Mean => figures.mean,
-        Statistic::Stdev => figures.stdev,
-        Statistic::Min => figures.min as f64,
-        Statistic::Max | Statistic::Percentile(_) => figures.max as f64,
+        _ if figures.is_empty() => None,
+        Statistic::Mean => Some(figures.mean),
+        Statistic::Stdev => Some(figures.stdev),
+        Statistic::Min => figures.least().map(|least| least as f64),
+        Statistic::Max | Statistic::Percentile(_) => figures.percentile(1.0).map(|most| most as f64),
     }
 }
 
@@ -276,3 +286,6 @@ fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
         Requests::MissedFor(why) => ended(Outcome::Missed(why)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -226,15 +226,13 @@ fn add_words(all: &mut RunResult, runs: &[StoredRun]) {
     }
 }
 
-/// Distributions of the added buckets; `None`, and a note, if a run's log does not have all its latencies.
+/// Distributions of the added buckets; `None`, and a note, if a run's log does not have all its times.
 fn add_histograms(
     all: &mut RunResult,
     runs: &[StoredRun],
     histograms: &[RunHistograms],
 ) -> Option<RunHistograms> {
-    let lacking = runs.iter().zip(histograms).find(|(run, histograms)| {
-        histograms.series(measure::Series::Latency).len() != run.result.latency_ns.count
-    });
+    let lacking = runs.iter().zip(histograms).find(|(run, histograms)| !histograms.has_all_of(&run.result));
     if let Some((run, _)) = lacking {
         all.notes.push(format!(
             "latency.hlog of {} is missing or damaged: histograms could not be added, so there are no percentiles of all runs",
