@@ -3,6 +3,7 @@
 //! Counts add, histograms add bucket by bucket; percentiles are those of the added buckets and never means of
 //! percentiles. Rates are over the time of all runs. The runs follow each other on the time axis.
 
+use crate::merge_packets::merge_packets;
 use crate::read::StoredRun;
 use crate::rebuild::fill_times;
 use crate::run_histograms::RunHistograms;
@@ -34,6 +35,14 @@ pub fn merge_runs(runs: &[StoredRun]) -> RunResult {
         start_s += length_s(run);
     }
     take_intervals(&mut bounded, &mut all);
+    all.packets = merge_packets(runs, &mut all.notes);
+    all.names_folded = runs.iter().any(|run| run.result.names_folded);
+    if runs.iter().any(|run| run.result.via.is_some() || run.result.tcp.is_some()) {
+        all.notes.push(
+            "what ports and connections past the kernel (--via) counted is not added up: see each run"
+                .to_owned(),
+        );
+    }
     all
 }
 
