@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use units::{Count, Instant, Picos, Rate, Record};
 
 pub use checks::check_inputs;
-use checks::{check_cpus, check_memory, open_body};
+use checks::{check_cpus, check_memory, check_schedule, open_body};
 pub use facts::Facts;
 #[cfg(test)]
 pub(crate) use thread::own_descriptors;
@@ -113,6 +113,8 @@ pub struct Engine {
     /// The FPGA module makes the load.
     module: Option<Fit>,
     own_descriptors: bool,
+    /// Departures of a file of recorded times.
+    recorded: Option<u64>,
 }
 
 /// Threads at work.
@@ -170,13 +172,7 @@ impl Engine {
             Err(TlsError::LeftOut) if !needed => None,
             configured => configured?,
         };
-        if let Load::Open { arrivals, .. } = &plan.load {
-            // A file of recorded times is read through once, so that a bad line is found before the start.
-            if let plan::Shape::At(path) = &arrivals.shape {
-                schedule::check_recorded(path).map_err(EngineError::At)?;
-            }
-            schedule::share(arrivals, limits(&plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
-        }
+        let recorded = check_schedule(&plan)?;
         if let Some(path) = plan.connection.unix.as_ref().filter(|path| !path.exists()) {
             return Err(EngineError::Unix(path.clone()));
         }
@@ -216,6 +212,7 @@ impl Engine {
             priority,
             // A port that is open in two tables would outlive its run.
             own_descriptors: via.is_none(),
+            recorded,
             via,
             path,
             module,
@@ -384,7 +381,9 @@ impl Engine {
                 let limits = limits(plan, arrivals)?;
                 let schedule = || schedule::share(arrivals, limits, plan.seed, origin, share);
                 let most = part(plan.load.most_connections(plan.connection.max_open));
-                Ok((most, Feed::open(schedule()?, schedule()?)))
+                let mut feed = Feed::open(schedule()?, schedule()?);
+                self.recorded.into_iter().for_each(|all| feed.expect(all, share));
+                Ok((most, feed))
             }
             Load::Closed { connections } => {
                 let count = part(*connections);

@@ -397,7 +397,9 @@ fn source_lost(totals: &RunTotals) -> Criterion {
             "{bad} departures had lines of the URL file that are no requests, so they never left: correct the \
              lines (the notes name some), and do not change the file while it is in use"
         ),
-        _ => "the URL file shrank during the run: do not change it while it is in use, or use a copy".into(),
+        _ => "the URL file or the file of --at shrank, or its lines went bad, during the run: do not change \
+              it while it is in use, or use a copy"
+            .into(),
     })
 }
 

@@ -3,11 +3,12 @@
 use crate::source::Requests;
 use crate::tls;
 use plan::{Body, Load, Plan, Shape};
+use schedule::Share;
 use std::fs::File;
 use std::path::Path;
-use units::Instant;
+use units::{Instant, Picos};
 
-use super::EngineError;
+use super::{EngineError, limits};
 
 /// Bytes that a connection takes at least.
 const EACH_CONNECTION: usize = 1024;
@@ -37,6 +38,20 @@ pub fn check_inputs(plan: &Plan) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// Whether there is such a schedule. A file of recorded times is read through once, so that a bad line is found
+/// before the start, and so that it is known how many departures it has.
+pub(super) fn check_schedule(plan: &Plan) -> Result<Option<u64>, EngineError> {
+    let Load::Open { arrivals, .. } = &plan.load else { return Ok(None) };
+    let Shape::At(path) = &arrivals.shape else {
+        schedule::share(arrivals, limits(plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
+        return Ok(None);
+    };
+    let limits = limits(plan, arrivals).map_err(EngineError::At)?;
+    let end = limits.end.unwrap_or(Picos::MAX);
+    let all = schedule::recorded_before(path, end).map_err(EngineError::At)?;
+    Ok(Some(limits.requests.map_or(all, |most| all.min(most.get()))))
 }
 
 /// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it
