@@ -72,6 +72,39 @@ pub struct Pair {
     pub a: String,
     pub b: String,
     pub figures: Vec<Compared>,
+    /// Figures that some trials have and others have not, so that they are not compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A figure that is not compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    pub name: &'static str,
+    /// Trials of both sides that have none.
+    pub without: Vec<String>,
+}
+
+impl Pair {
+    /// Which figures are not compared, and which trials are the reason.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut by_trials: Vec<(&[String], Vec<&str>)> = Vec::new();
+        for LeftOut { name, without } in &self.left_out {
+            match by_trials.iter_mut().find(|(known, _)| known == without) {
+                Some((_, names)) => names.push(name),
+                None => by_trials.push((without, vec![*name])),
+            }
+        }
+        let of_each = by_trials.into_iter().map(|(without, names)| {
+            let have = if without.len() == 1 { "has" } else { "have" };
+            format!(
+                "not compared: {}, of which {} {have} none (no response arrived, or it was not measured)",
+                names.join(", "),
+                without.join(", ")
+            )
+        });
+        of_each.collect()
+    }
 }
 
 /// One figure of both sides.
@@ -173,7 +206,9 @@ impl Compared {
 /// Sets every side beside the first. `passed_over` and `warnings` are kept with the figures.
 pub fn compare(sides: &[Side], passed_over: Vec<String>, warnings: Vec<String>) -> Comparison {
     let others = sides.len().saturating_sub(1);
-    let pairs = sides.iter().skip(1).map(|other| pair(&sides[0], other, others)).collect();
+    let pairs: Vec<Pair> = sides.iter().skip(1).map(|other| pair(&sides[0], other, others)).collect();
+    let left_out = pairs.iter().flat_map(Pair::left_out);
+    let warnings = warnings.into_iter().chain(left_out).collect();
     let mut comparison = Comparison {
         schema: "tare.comparison/1",
         sides: sides.iter().map(runs).collect(),
@@ -200,7 +235,17 @@ fn runs(side: &Side) -> Runs {
 
 fn pair(a: &Side, b: &Side, pairs: usize) -> Pair {
     let figures = FIGURES.iter().filter_map(|figure| compared(figure, a, b, pairs)).collect();
-    Pair { a: a.label.clone(), b: b.label.clone(), figures }
+    let left_out = FIGURES.iter().filter_map(|figure| left_out(figure, a, b)).collect();
+    Pair { a: a.label.clone(), b: b.label.clone(), figures, left_out }
+}
+
+/// Of a figure that no trial has there is nothing to say.
+fn left_out(figure: &Figure, a: &Side, b: &Side) -> Option<LeftOut> {
+    let trials = || a.trials.iter().chain(&b.trials);
+    let without = trials().filter(|trial| trial.value(figure).is_none());
+    let without: Vec<String> = without.map(|trial| trial.name.clone()).collect();
+    (!without.is_empty() && without.len() < trials().count())
+        .then_some(LeftOut { name: figure.name, without })
 }
 
 /// The figure of every trial, or `None` if one does not have it.

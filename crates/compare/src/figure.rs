@@ -30,10 +30,18 @@ pub struct Figure {
     pub unit: &'static str,
     pub family: Family,
     pub better: Better,
-    /// `None` where the run did not measure it.
+    /// `None` where the run did not measure it. It may be no number where a stored result lacks it:
+    /// [`Self::value`].
     pub of: fn(&RunResult) -> Option<f64>,
     /// Whether that is only a lower bound: requests that never ended could reach it.
     pub is_bound: fn(&RunResult) -> bool,
+}
+
+impl Figure {
+    /// What the run has of it; a figure that a stored result lacks is none.
+    pub fn value(&self, run: &RunResult) -> Option<f64> {
+        (self.of)(run).filter(|value| value.is_finite())
+    }
 }
 
 impl PartialEq for Figure {
@@ -42,22 +50,26 @@ impl PartialEq for Figure {
     }
 }
 
-fn latency(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
-    (!run.latency_ns.is_empty()).then(|| pick(&run.latency_ns))
+fn mean_of(times: &Distribution) -> Option<f64> {
+    (!times.is_empty()).then_some(times.mean)
 }
 
-fn net(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
-    (!run.net_ns.is_empty()).then(|| pick(&run.net_ns))
-}
-
-fn service(run: &RunResult) -> Option<f64> {
-    (!run.service_ns.is_empty()).then_some(run.service_ns.p99 as f64)
+/// Only of runs with responses: without one there are but bounds.
+fn at(times: &Distribution, share: f64) -> Option<f64> {
+    (!times.is_empty()).then(|| times.percentile(share))?.map(|value| value as f64)
 }
 
 fn errors(run: &RunResult) -> Option<f64> {
     let all = run.totals.offered;
     let errors: u64 = run.outcomes.iter().filter(|row| row.is_error()).map(|row| row.count).sum();
     (all > 0).then(|| errors as f64 / all as f64)
+}
+
+/// Of the frames that were expected, those that were lost on the way.
+fn loss(run: &RunResult) -> Option<f64> {
+    let received = run.packets.as_ref()?.received.as_ref()?;
+    let all = received.signed + received.lost;
+    (all > 0).then(|| received.lost as f64 / all as f64)
 }
 
 const fn mean(
@@ -86,22 +98,22 @@ const fn percentile(
     Figure { name, unit: "ns", family: Family::Percentiles, better: Better::Lower, of, is_bound }
 }
 
+/// The share of frames that were lost on the way.
+pub const LOSS: &str = "arrived.loss";
+
 /// All of them, in the order in which they are shown.
-pub const FIGURES: [Figure; 11] = [
+pub const FIGURES: [Figure; 12] = [
     mean("rate.achieved", "/s", Better::Higher, |run| Some(run.rate.achieved_per_s)),
     mean("errors", "share", Better::Lower, errors),
-    mean_time("net.mean", |run| net(run, |net| net.mean), |run| run.net_ns.is_bound(0.99)),
-    percentile("net.p99", |run| net(run, |net| net.p99 as f64), |run| run.net_ns.is_bound(0.99)),
-    mean_time("latency.mean", |run| latency(run, |all| all.mean), |run| run.latency_ns.is_bound(0.99)),
-    percentile("latency.p50", |run| latency(run, |all| all.p50 as f64), |run| run.latency_ns.is_bound(0.5)),
-    percentile("latency.p90", |run| latency(run, |all| all.p90 as f64), |run| run.latency_ns.is_bound(0.9)),
-    percentile("latency.p99", |run| latency(run, |all| all.p99 as f64), |run| run.latency_ns.is_bound(0.99)),
-    percentile(
-        "latency.p99_9",
-        |run| latency(run, |all| all.p99_9 as f64),
-        |run| run.latency_ns.is_bound(0.999),
-    ),
-    percentile("service.p99", service, |run| run.service_ns.is_bound(0.99)),
+    mean(LOSS, "share", Better::Lower, loss),
+    mean_time("net.mean", |run| mean_of(&run.net_ns), |run| run.net_ns.is_bound(0.99)),
+    percentile("net.p99", |run| at(&run.net_ns, 0.99), |run| run.net_ns.is_bound(0.99)),
+    mean_time("latency.mean", |run| mean_of(&run.latency_ns), |run| run.latency_ns.is_bound(0.99)),
+    percentile("latency.p50", |run| at(&run.latency_ns, 0.5), |run| run.latency_ns.is_bound(0.5)),
+    percentile("latency.p90", |run| at(&run.latency_ns, 0.9), |run| run.latency_ns.is_bound(0.9)),
+    percentile("latency.p99", |run| at(&run.latency_ns, 0.99), |run| run.latency_ns.is_bound(0.99)),
+    percentile("latency.p99_9", |run| at(&run.latency_ns, 0.999), |run| run.latency_ns.is_bound(0.999)),
+    percentile("service.p99", |run| at(&run.service_ns, 0.99), |run| run.service_ns.is_bound(0.99)),
     mean("cpu_per_million", "s", Better::Lower, |run| run.generator.cpu_s_per_million),
 ];
 
@@ -125,6 +137,26 @@ mod tests {
             .map(|figure| figure.name)
             .collect();
         assert_eq!(found, ["rate.achieved"]);
+    }
+
+    #[test]
+    fn what_a_stored_result_lacks_is_no_figure() {
+        let text = r#"{"latency_ns":{"count":9,"mean":null,"p50":7,"max":8},"rate":{"achieved_per_s":null}}"#;
+        let run: RunResult = serde_json::from_str(text).unwrap();
+        let value = |name| figure(name).unwrap().value(&run);
+        assert_eq!(value("latency.p50"), Some(7.0));
+        for name in ["latency.mean", "latency.p99", "rate.achieved"] {
+            assert_eq!(value(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn loss_is_the_share_of_the_frames_expected_that_were_lost_on_the_way() {
+        let received = |signed: u64, lost: u64| {
+            let text = format!(r#"{{"packets":{{"received":{{"signed":{signed},"lost":{lost}}}}}}}"#);
+            figure(LOSS).unwrap().value(&serde_json::from_str(&text).unwrap())
+        };
+        assert_eq!([received(75, 25), received(0, 9), received(0, 0)], [Some(0.25), Some(1.0), None]);
     }
 
     #[test]

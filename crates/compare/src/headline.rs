@@ -11,7 +11,7 @@
 //!
 //! How each interval is made, and how often it holds: docs/statistics.md.
 
-use crate::figure::{FIGURES, Figure};
+use crate::figure::{FIGURES, Figure, LOSS};
 use crate::trial::Block;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -26,8 +26,6 @@ use store::{Distribution, RunResult, StoredRun};
 enum Of {
     /// One of [`FIGURES`], which is a mean or a total.
     Mean(&'static str),
-    /// One number of a trial that is a mean or a total.
-    Single(fn(&RunResult) -> Option<f64>),
     /// A percentile of which every trial has a histogram: its series in `latency.hlog`, and which.
     Percentile(&'static str, f64),
     /// A percentile that a trial has as one number only.
@@ -72,7 +70,7 @@ pub const HEADLINES: [Headline; 25] = [
     headline("arrived.gap_error.p99", "ns", Of::Middle(|run| gaps(run).map(|error| error.1))),
     headline("arrived.one_way.p50", "ns", Of::Middle(|run| one_way(run).map(|spread| spread.0))),
     headline("arrived.one_way.p99", "ns", Of::Middle(|run| one_way(run).map(|spread| spread.1))),
-    headline("arrived.loss", "share", Of::Single(loss)),
+    headline(LOSS, "share", Of::Mean(LOSS)),
     headline("cpu_per_million", "s", Of::Mean("cpu_per_million")),
 ];
 
@@ -84,12 +82,6 @@ fn gaps(run: &RunResult) -> Option<(f64, f64)> {
 fn one_way(run: &RunResult) -> Option<(f64, f64)> {
     let spread = &run.packets.as_ref()?.received.as_ref()?.one_way_ns;
     (spread.count > 0).then_some((spread.p50, spread.p99))
-}
-
-fn loss(run: &RunResult) -> Option<f64> {
-    let received = run.packets.as_ref()?.received.as_ref()?;
-    let all = received.signed + received.lost;
-    (all > 0).then(|| received.lost as f64 / all as f64)
 }
 
 /// The figure of this name. `latency.p99.9`, as people write it, is `latency.p99_9`.
@@ -185,8 +177,8 @@ impl Weighed {
     /// The figure of this trial alone.
     pub fn value(&self, headline: &Headline) -> Option<f64> {
         match headline.of {
-            Of::Mean(name) => figure(name).and_then(|figure| (figure.of)(&self.result)),
-            Of::Single(of) | Of::Middle(of) => of(&self.result),
+            Of::Mean(name) => figure(name).and_then(|figure| figure.value(&self.result)),
+            Of::Middle(of) => of(&self.result).filter(|value| value.is_finite()),
             Of::Percentile(series, q) => {
                 let histogram = self.histograms.get(series).filter(|histogram| !histogram.is_empty())?;
                 let Some(unfinished) = unfinished(series).and_then(|other| self.histograms.get(other)) else {
@@ -279,9 +271,7 @@ fn is_bound(headline: &Headline, trials: &[&Weighed]) -> bool {
 fn claim_at(headline: &Headline, trials: &[&Weighed], values: &[f64], level: f64) -> Claim {
     match headline.of {
         // No headline is ever negative.
-        Of::Mean(_) | Of::Single(_) => {
-            students::interval_at(values, level).map(|interval| interval.not_below(0.0))
-        }
+        Of::Mean(_) => students::interval_at(values, level).map(|interval| interval.not_below(0.0)),
         Of::Middle(_) => order::quantile_at(values, 0.5, level),
         Of::Percentile(..) if is_bound(headline, trials) => Err(stats::Refusal::LowerBound),
         Of::Percentile(series, q) => {
@@ -295,7 +285,7 @@ impl Headline {
     /// Fewer trials give it no interval.
     pub fn least_trials(&self) -> usize {
         match self.of {
-            Of::Mean(_) | Of::Single(_) => 5,
+            Of::Mean(_) => 5,
             Of::Percentile(..) | Of::Middle(_) => bootstrap::LEAST,
         }
     }

@@ -22,13 +22,13 @@ mod slower;
 mod trial;
 
 pub use comparison::{
-    CONFIDENCE, Compared, Comparison, Finding, NEGLIGIBLE, Pair, Run, Runs, Side, Test, WORTH_SHOWING,
-    compare, percentiles,
+    CONFIDENCE, Compared, Comparison, Finding, LeftOut, NEGLIGIBLE, Pair, Run, Runs, Side, Test,
+    WORTH_SHOWING, compare, percentiles,
 };
-pub use figure::{Better, FIGURES, Family, Figure, figure};
+pub use figure::{Better, FIGURES, Family, Figure, LOSS, figure};
 pub use group::{Group, GroupSide, Told, UntilSide, UntilTold};
 pub use guard::{Doubts, doubts};
 pub use headline::{HEADLINES, Headline, Stated, Weighed, named, stated};
 pub use side_label::side_label;
-pub use slower::{By, DEFAULT, Held, Slower, slower};
+pub use slower::{By, DEFAULT, Held, Slower, default_figures, slower};
 pub use trial::Trial;

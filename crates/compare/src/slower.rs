@@ -7,16 +7,26 @@
 //!
 //! What is only a lower bound of B (requests that never ended could reach it) is beyond any limit.
 //!
-//! Of errors it asks for the share of requests without one, as of a rate: who fails at once answers soon.
+//! Of errors it asks for the share of requests without one, as of a rate: who fails at once answers soon. Of
+//! losses it asks for the share of frames that arrived.
 
 use crate::comparison::{Side, bounds, values};
-use crate::figure::{Better, Family, Figure};
+use crate::figure::{Better, Family, Figure, LOSS, figure};
 use serde::Serialize;
 use stats::power::{ALPHA, least_trials_for_ranks};
 use stats::{holm, mean, median, ranks, welch};
 
 /// The figures that decide unless others are named.
 pub const DEFAULT: [&str; 3] = ["errors", "latency.mean", "latency.p99"];
+
+/// These, and what was lost on the way where every side knows of frames that arrived.
+pub fn default_figures(sides: &[Side]) -> Vec<&'static Figure> {
+    let has_loss = |side: &Side| {
+        figure(LOSS).is_some_and(|loss| side.trials.iter().any(|trial| trial.value(loss).is_some()))
+    };
+    let loss = sides.iter().all(has_loss).then_some(LOSS);
+    DEFAULT.into_iter().chain(loss).filter_map(figure).collect()
+}
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -106,7 +116,7 @@ fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> (Held,
     }
     y.iter_mut().zip(bound).filter(|(_, is_bound)| *is_bound).for_each(|(value, _)| *value = f64::INFINITY);
     let better = match figure.name {
-        "errors" => {
+        "errors" | LOSS => {
             x.iter_mut().chain(&mut y).for_each(|share| *share = 1.0 - *share);
             Better::Higher
         }

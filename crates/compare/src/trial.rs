@@ -54,7 +54,7 @@ impl Trial {
             partial: result.partial,
             steered: result.is_steered(),
             simulated: result.is_simulated(),
-            values: FIGURES.iter().map(|figure| (figure.of)(result)).collect(),
+            values: FIGURES.iter().map(|figure| figure.value(result)).collect(),
             bounds: FIGURES.iter().map(|figure| (figure.is_bound)(result)).collect(),
             spreads: Vec::new(),
         }
@@ -87,7 +87,7 @@ impl Trial {
 fn spreads(run: &StoredRun) -> Vec<Option<f64>> {
     let blocks = blocks(run);
     let spread = |figure: &Figure| {
-        let values: Vec<f64> = blocks.iter().filter_map(|block| (figure.of)(block)).collect();
+        let values: Vec<f64> = blocks.iter().filter_map(|block| figure.value(block)).collect();
         let mean = stats::mean(&values);
         (values.len() >= 3 && mean > 0.0)
             .then(|| (stats::variance(&values) / values.len() as f64).sqrt() / mean)

@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use units::{Count, Instant, Picos, Rate, Record};
 
 pub use checks::check_inputs;
-use checks::{check_arrivals, check_cpus, check_memory, open_body};
+use checks::{Recorded, check_cpus, check_memory, check_schedule, open_body};
 pub use facts::Facts;
 #[cfg(test)]
 pub(crate) use thread::own_descriptors;
@@ -113,8 +113,8 @@ pub struct Engine {
     /// The FPGA module makes the load.
     module: Option<Fit>,
     own_descriptors: bool,
-    /// Last of the recorded times (`--at`).
-    recorded_until: Option<Picos>,
+    /// What is known of recorded times (`--at`).
+    recorded: Option<Recorded>,
 }
 
 /// Threads at work.
@@ -172,7 +172,7 @@ impl Engine {
             Err(TlsError::LeftOut) if !needed => None,
             configured => configured?,
         };
-        let recorded_until = check_arrivals(&plan)?;
+        let recorded = check_schedule(&plan)?;
         if let Some(path) = plan.connection.unix.as_ref().filter(|path| !path.exists()) {
             return Err(EngineError::Unix(path.clone()));
         }
@@ -212,10 +212,10 @@ impl Engine {
             priority,
             // A port that is open in two tables would outlive its run.
             own_descriptors: via.is_none(),
+            recorded,
             via,
             path,
             module,
-            recorded_until,
         })
     }
 
@@ -381,7 +381,9 @@ impl Engine {
                 let limits = limits(plan, arrivals)?;
                 let schedule = || schedule::share(arrivals, limits, plan.seed, origin, share);
                 let most = part(plan.load.most_connections(plan.connection.max_open));
-                Ok((most, Feed::open(schedule()?, schedule()?)))
+                let mut feed = Feed::open(schedule()?, schedule()?);
+                self.recorded.iter().for_each(|recorded| feed.expect(recorded.departures, share));
+                Ok((most, feed))
             }
             Load::Closed { connections } => {
                 let count = part(*connections);

@@ -159,6 +159,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
             let now = self.now();
             // First, so that a request whose timeout and grace end together has timed out.
             self.expire(now);
+            if let Some(lost) = self.pacer.lost() {
+                self.control.lose_source(lost);
+            }
             if self.control.halt() != Halt::No || self.is_over(now) {
                 break;
             }

@@ -222,7 +222,7 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
         let (failed, own) = (totals.tally.failed, kept_back(totals, machine));
         let rest = offered.saturating_sub(done);
         if 2 * unreadable(totals) > rest {
-            format!("the URL file has lines that are no requests: {counted}; see source.lost")
+            format!("the rest had no lines that are requests: {counted}; see source.lost")
         } else if 2 * own > rest {
             format!("the generator did not keep up: {counted}; see departures.made")
         } else if waits_for_ramp(totals, Series::Lateness) {
@@ -385,19 +385,22 @@ fn starved(totals: &RunTotals) -> Criterion {
     })
 }
 
-/// Departures whose lines are no requests.
+/// Departures whose lines are no requests, or gone.
 fn unreadable(totals: &RunTotals) -> u64 {
-    totals.outcomes.of(Outcome::Missed(Miss::BadLine))
+    totals.outcomes.of(Outcome::Missed(Miss::BadLine)) + totals.outcomes.of(Outcome::Missed(Miss::SourceLost))
 }
 
 fn source_lost(totals: &RunTotals) -> Criterion {
-    let (shrank, bad) = (totals.outcomes.of(Outcome::Missed(Miss::SourceLost)), unreadable(totals));
-    Criterion::new(CriterionId::SourceLost, (shrank + bad) as f64, 0.0).advise(|| match shrank {
+    let (all, shrank) = (unreadable(totals), totals.outcomes.of(Outcome::Missed(Miss::SourceLost)));
+    let bad = all - shrank;
+    Criterion::new(CriterionId::SourceLost, all as f64, 0.0).advise(|| match shrank {
         0 => format!(
             "{bad} departures had lines of the URL file that are no requests, so they never left: correct the \
              lines (the notes name some), and do not change the file while it is in use"
         ),
-        _ => "the URL file shrank during the run: do not change it while it is in use, or use a copy".into(),
+        _ => "the URL file or the file of --at shrank, or its lines went bad, during the run: do not change \
+              it while it is in use, or use a copy"
+            .into(),
     })
 }
 

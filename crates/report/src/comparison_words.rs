@@ -56,6 +56,7 @@ pub fn conclusion(pair: &Pair) -> Vec<String> {
     }
     let mut said = vec![shown(pair)];
     said.extend(of_bounds(pair));
+    said.extend(of_left_out(pair));
     let too_few = figures.iter().find(|figure| figure.test == Test::MannWhitney && !figure.could_show());
     if let Some(figure) = too_few {
         said.push(format!(
@@ -82,6 +83,17 @@ fn of_bounds(pair: &Pair) -> Option<String> {
     })
 }
 
+/// Which figures are missing from the table, and why.
+fn of_left_out(pair: &Pair) -> Vec<String> {
+    let capital = |text: String| text.replacen("not", "Not", 1) + ".";
+    pair.left_out().into_iter().map(capital).collect()
+}
+
+/// Whether there may be a difference that is not noise, in what could not be compared.
+fn leaves_open(pair: &Pair) -> bool {
+    !pair.left_out.is_empty() || pair.figures.iter().any(|figure| figure.finding == Finding::OnlyBounds)
+}
+
 fn share_worth() -> String {
     format!("a difference of {}", words::share(WORTH_SHOWING))
 }
@@ -97,7 +109,7 @@ fn shown(pair: &Pair) -> String {
             let negligible = pair.figures.iter().filter(|figure| figure.finding == Finding::Negligible);
             let names: Vec<&str> = negligible.map(|figure| figure.name).collect();
             match names.as_slice() {
-                [] if pair.figures.iter().any(|figure| figure.finding == Finding::OnlyBounds) => {
+                [] if leaves_open(pair) => {
                     format!("No difference shown between {a} and {b}.")
                 }
                 [] => {
@@ -157,7 +169,7 @@ fn without_confidence(pair: &Pair) -> Vec<String> {
         None => "Repeat both a few times, in turn: their spread shows how many trials are needed.".to_owned(),
     };
     let first = format!("No confidence: {trials}. How much of a difference is chance is unknown.{seen}");
-    std::iter::once(first).chain(of_bounds(pair)).chain([more]).collect()
+    std::iter::once(first).chain(of_bounds(pair)).chain(of_left_out(pair)).chain([more]).collect()
 }
 
 /// Figures that stand for the others in a sentence.
@@ -236,7 +248,11 @@ fn is_open(comparison: &Comparison, held: &Held) -> bool {
 fn held_in_words(held: &Held, limit: &str) -> String {
     let Held { a, b, name, .. } = held;
     let p = held.p_adjusted.map_or(String::new(), |p| format!(" (p {})", probability_after_p(p)));
-    let fewer = if *name == "errors" { "fewer requests without an error" } else { "" };
+    let fewer = match *name {
+        "errors" => "fewer requests without an error",
+        compare::LOSS => "fewer frames that arrived",
+        _ => "",
+    };
     match (held.by, held.exceeds) {
         (By::Test, true) if !fewer.is_empty() => {
             format!("{b} is shown to have over {limit} {fewer} than {a}{p}")

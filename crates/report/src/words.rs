@@ -291,7 +291,7 @@ const fn miss(why: Miss) -> &'static str {
         Miss::NoMemory => "no memory for a socket",
         Miss::NotReached => "the generator did not get to it",
         Miss::BadLine => "the line of the URL file is not a request",
-        Miss::SourceLost => "the URL file shrank",
+        Miss::SourceLost => "the URL or --at file shrank",
         Miss::PortFull => "the port had no room until the run ended",
         Miss::ReceiverFull => "arrived, and lost before it was seen: the receiver was too slow",
     }

@@ -40,7 +40,7 @@ impl Http {
         let engine = if is_hosted { engine.with_shared_descriptors() } else { engine };
         let mut facts = engine.facts();
         // In a short file each URL is a name.
-        facts.groups.iter_mut().for_each(|name| *name = secrets::in_urls(name));
+        facts.groups = masked(&facts.groups);
         let brief = brief(&plan, &facts, &engine);
         Ok(Self {
             plan,
@@ -54,6 +54,20 @@ impl Http {
             bad_lines: Vec::new(),
         })
     }
+}
+
+/// Names without what is secret. Those that differ in nothing else are numbered, so that no limit is held
+/// against the first of them alone.
+fn masked(names: &[String]) -> Vec<String> {
+    let masked: Vec<String> = names.iter().map(|name| secrets::in_urls(name)).collect();
+    let number = |at: usize| {
+        let like = |others: &[String]| others.iter().filter(|name| **name == masked[at]).count();
+        match like(&masked) {
+            1 => masked[at].clone(),
+            _ => format!("{} ({})", masked[at], like(&masked[..=at])),
+        }
+    };
+    (0..masked.len()).map(number).collect()
 }
 
 /// Whether a run of this plan would start, as far as that can be told while nothing is opened for it.
@@ -370,5 +384,15 @@ mod tests {
         ] {
             assert_eq!(planned(shape, stop, recorded_until), expected, "{shape} {stop}");
         }
+    }
+
+    #[test]
+    fn names_that_differ_only_in_what_is_secret_stay_apart() {
+        let names = ["http://h/?key=a", "http://h/", "http://h/?key=b", "http://h/?key=c"].map(str::to_owned);
+        let found = masked(&names);
+        let secret = |n: usize| format!("{} ({n})", secrets::in_urls(&names[0]));
+        assert_eq!(found, [secret(1), "http://h/".to_owned(), secret(2), secret(3)]);
+        assert!(found[0].contains("***"), "{found:?}");
+        assert_eq!(masked(&names[..2]), [secrets::in_urls(&names[0]), "http://h/".to_owned()]);
     }
 }

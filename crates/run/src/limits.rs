@@ -93,6 +93,8 @@ impl Stored<'_> {
             Figure::Time(time, statistic) => self.time(time, statistic, group)?,
             _ => self.value(limit, group)?.map(Reading::exact),
         };
+        // What an older or a damaged result lacks is unknown, and nothing holds for it.
+        let value = value.filter(|value| value.value.is_finite());
         Ok(row(Judgement {
             limit: limit.clone(),
             value: value.map(|value| value.value),
@@ -180,22 +182,20 @@ impl Stored<'_> {
         let (known, quantile, wanted) = match statistic {
             _ if figures.says_nothing() => return Ok(None),
             Statistic::Percentile(wanted) => {
-                let name = wanted.to_string().replace('.', "_");
-                let all = figures.percentiles();
-                let known = all.into_iter().find(|(known, _)| *known == name);
-                (known.map(|(_, value)| value), wanted.quantile(), wanted.to_string())
+                (figures.percentile(wanted.quantile()), wanted.quantile(), wanted.to_string())
             }
-            Statistic::Max => (Some(figures.max), 1.0, String::new()),
-            _ => return Ok((!figures.is_empty()).then(|| Reading::exact(read(figures, statistic)))),
+            Statistic::Max => (figures.percentile(1.0), 1.0, "the maximum".to_owned()),
+            _ => return Ok(read(figures, statistic).map(Reading::exact)),
         };
         if let Some(value) = known.filter(|_| figures.bound_from.is_none()) {
             return Ok(Some(Reading::exact(value as f64)));
         }
-        match (self.times(time, group, figures.count), known) {
+        match (self.times(time, group), known) {
             (Some((times, unfinished)), _) => Ok(Reading::of(&times, unfinished.as_ref(), quantile)),
             // All that is known is that it is a bound.
             (None, Some(value)) if figures.is_bound(quantile) => Ok(Some(Reading::at_least(value as f64))),
             (None, Some(value)) => Ok(Some(Reading::exact(value as f64))),
+            (None, None) if is_kept(quantile) => Ok(None),
             (None, None) => {
                 Err(format!(" {KEPT}; {wanted} needs its latency.hlog, which is missing or incomplete"))
             }
@@ -207,8 +207,8 @@ impl Stored<'_> {
         &self,
         time: Time,
         group: Option<&GroupResult>,
-        count: u64,
     ) -> Option<(Histogram<u64>, Option<Histogram<u64>>)> {
+        let figures = group.map_or_else(|| figures(self.result, time), |group| &group.latency_ns);
         let all = self.histograms.get_or_init(|| {
             self.runs.iter().fold(RunHistograms::default(), |mut all, run| {
                 all.add(&run.histograms());
@@ -220,7 +220,11 @@ impl Stored<'_> {
             Some(group) => (all.group(&group.name), all.unfinished_of_group(&group.name)),
             None => (Some(all.series(series)), all.unfinished(series)),
         };
-        times.filter(|times| times.len() == count).map(|times| (times, unfinished))
+        let times = times.filter(|times| times.len() == figures.count)?;
+        // Nothing that never ended would make all of them exact.
+        let is_whole = series.unfinished().is_none()
+            || all.has_unfinished_of(self.result) && unfinished.is_some() == figures.bound_from.is_some();
+        is_whole.then_some((times, unfinished))
     }
 }
 
@@ -244,15 +248,21 @@ fn figures(result: &RunResult, time: Time) -> &Distribution {
     }
 }
 
+/// Whether a whole result has this percentile.
+fn is_kept(quantile: f64) -> bool {
+    Distribution::SHARES.into_iter().chain([1.0]).any(|kept| kept == quantile)
+}
+
 const KEPT: &str = "a stored run has p50, p75, p90, p95, p99, p99.9 and p99.99";
 
 /// A statistic that is no percentile.
-fn read(figures: &Distribution, statistic: Statistic) -> f64 {
+fn read(figures: &Distribution, statistic: Statistic) -> Option<f64> {
     match statistic {
-        Statistic::Mean => figures.mean,
-        Statistic::Stdev => figures.stdev,
-        Statistic::Min => figures.min as f64,
-        Statistic::Max | Statistic::Percentile(_) => figures.max as f64,
+        _ if figures.is_empty() => None,
+        Statistic::Mean => Some(figures.mean),
+        Statistic::Stdev => Some(figures.stdev),
+        Statistic::Min => figures.least().map(|least| least as f64),
+        Statistic::Max | Statistic::Percentile(_) => figures.percentile(1.0).map(|most| most as f64),
     }
 }
 
@@ -295,40 +305,4 @@ fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_kept(text: &str, group: &GroupResult) -> Result<bool, Failure> {
-        let mut result = RunResult { groups: vec![group.clone()], ..RunResult::default() };
-        hold_against(&mut result, &[], &[text.to_owned()])
-    }
-
-    #[test]
-    fn errors_by_name_count_statuses_that_were_not_told_apart() {
-        let row = |outcome, count| OutcomeCount::of(outcome, count);
-        let rest = OutcomeCount::of_class(OutcomeClass::Status, 60);
-        let mut group = GroupResult {
-            name: "api".to_owned(),
-            count: 100,
-            outcomes: vec![row(Outcome::Status(200), 30), row(Outcome::Status(404), 8), rest],
-            statuses: Some([0, 0, 40, 0, 18, 40, 0, 0, 0, 0]),
-            ..GroupResult::default()
-        };
-        group.outcomes.push(row(Outcome::CutOff, 2));
-        for (limit, holds) in [
-            ("errors > 57% for \"api\"", false),
-            ("errors > 58% for \"api\"", true),
-            ("status(5xx) > 39 for \"api\"", false),
-            ("status(4xx) > 18 for \"api\"", true),
-            ("done < 98 for \"api\"", true),
-        ] {
-            assert_eq!(is_kept(limit, &group).unwrap(), holds, "{limit}");
-        }
-        // A result of an older version.
-        group.statuses = None;
-        assert!(is_kept("errors > 57% for \"api\"", &group).is_err());
-        assert!(is_kept("done < 98 for \"api\"", &group).unwrap());
-        group.outcomes.retain(|row| !row.key.is_empty());
-        assert!(is_kept("errors > 8% for \"api\"", &group).unwrap());
-    }
-}
+mod tests;

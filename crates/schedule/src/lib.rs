@@ -51,7 +51,7 @@ pub use curve::Curve;
 pub use error::ScheduleError;
 pub use merge::{Merge, Part, Turn};
 pub use rates::{expected_per_second_at, smallest_gap};
-pub use recorded::{Recorded, RecordedTimes, check_recorded};
+pub use recorded::{Recorded, RecordedTimes, check_recorded, check_recorded_before};
 pub use share::{Limits, Share, curve, share};
 pub use steered::{Change, Steered};
 

@@ -41,7 +41,15 @@ pub struct Recorded {
 
 /// Reads all of a file, so that a bad line is told before anything is sent.
 pub fn check_recorded(path: &Path) -> Result<Recorded, ScheduleError> {
-    let (mut count, mut last, mut smallest) = (0, Picos::ZERO, Picos::MAX);
+    check_recorded_before(path, Picos::MAX).map(|(recorded, _)| recorded)
+}
+
+/// The same, and how many of the times are before `end`.
+///
+/// # Errors
+/// A line that is no time, or a file without one.
+pub fn check_recorded_before(path: &Path, end: Picos) -> Result<(Recorded, u64), ScheduleError> {
+    let (mut count, mut before, mut last, mut smallest) = (0, 0, Picos::ZERO, Picos::MAX);
     for offset in RecordedTimes::open(path)? {
         let offset = offset?;
         let gap = offset - last;
@@ -50,12 +58,13 @@ pub fn check_recorded(path: &Path) -> Result<Recorded, ScheduleError> {
         }
         last = offset;
         count += 1;
+        before += u64::from(offset < end);
     }
     if count == 0 {
         return Err(ScheduleError::NoTimes { path: path.to_owned() });
     }
     let smallest_gap = (smallest < Picos::MAX).then_some(smallest);
-    Ok(Recorded { count: Count::new(count), last, smallest_gap })
+    Ok((Recorded { count: Count::new(count), last, smallest_gap }, before))
 }
 
 impl RecordedTimes<BufReader<File>> {
@@ -189,6 +198,7 @@ mod tests {
         let path = folder.path().join("times");
         File::create(&path).unwrap().write_all(b"0.5\n0.5\n0.75\n3").unwrap();
         let found = check_recorded(&path).unwrap();
+        assert_eq!(check_recorded_before(&path, found.last).unwrap().1 + 1, found.count.get());
         let gap = Some(Picos::from_millis(250));
         assert_eq!(found, Recorded { count: Count::new(4), last: Picos::from_secs(3), smallest_gap: gap });
         File::create(&path).unwrap();

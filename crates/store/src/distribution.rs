@@ -3,19 +3,17 @@
 use crate::number;
 use hdrhistogram::{Counter, Histogram};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Figures of one distribution, in nanoseconds. With a `count` of zero nothing else means anything, and
 /// `{"count": 0}` is all that is written.
 ///
 /// `pXX_X` is the smallest recorded value that at least XX.X % of all values do not exceed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Distribution {
     pub count: u64,
-    #[serde(with = "number")]
+    /// Not a number where a stored result should have it and has not; so is the deviation.
     pub mean: f64,
-    #[serde(with = "number")]
     pub stdev: f64,
     pub min: u64,
     pub p50: u64,
@@ -29,22 +27,22 @@ pub struct Distribution {
     /// The first percentile (`p90`, or `max`) that is a lower bound, as all above it are: what timed out, was
     /// cut off or missed could reach it. `None` if all are exact. Mean, deviation, least and count are of
     /// complete answers alone.
-    #[serde(with = "bound")]
     pub bound_from: Option<f64>,
+    /// A stored result should have all percentiles and the maximum, and lacks some: their bits, by position in
+    /// [`Self::percentiles`], then the maximum's and the least's. What stands in their place means nothing.
+    pub lacking: u16,
 }
 
 /// A share of all values, written as the name of the first percentile that is not below it.
 mod bound {
     use super::PERCENTILES;
-    use serde::{Deserialize, Deserializer};
 
     pub(super) fn name(share: f64) -> &'static str {
         PERCENTILES.iter().find(|(_, of)| *of >= share).map_or("max", |(name, _)| name)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-        let text = Option::<String>::deserialize(from)?;
-        Ok(text.map(|text| PERCENTILES.iter().find(|(name, _)| *name == text).map_or(1.0, |(_, of)| *of)))
+    pub(super) fn share(name: &str) -> f64 {
+        PERCENTILES.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, of)| *of)
     }
 }
 
@@ -107,6 +105,7 @@ impl Distribution {
             p99_99,
             max: histogram.max(),
             bound_from: None,
+            lacking: 0,
         }
     }
 
@@ -117,6 +116,19 @@ impl Distribution {
     /// Whether there is not even a lower bound.
     pub const fn says_nothing(&self) -> bool {
         self.count == 0 && self.bound_from.is_none()
+    }
+
+    /// The percentile of this share, one of [`Self::SHARES`] or 1 for the maximum; `None` if there is none, or
+    /// a stored result lacks it.
+    pub fn percentile(&self, share: f64) -> Option<u64> {
+        let at = Self::SHARES.iter().position(|kept| *kept == share).or((share == 1.0).then_some(MAX_AT))?;
+        let value = self.percentiles().get(at).map_or(self.max, |(_, value)| *value);
+        (!self.says_nothing() && self.lacking & (1 << at) == 0).then_some(value)
+    }
+
+    /// The least of complete answers; `None` if there is none, or a stored result lacks it.
+    pub fn least(&self) -> Option<u64> {
+        (!self.is_empty() && self.lacking & (1 << MIN_AT) == 0).then_some(self.min)
     }
 
     /// The percentiles with their names in `result.json`, ascending.
@@ -133,6 +145,62 @@ impl Distribution {
     }
 }
 
+/// The maximum's position behind the percentiles.
+const MAX_AT: usize = PERCENTILES.len();
+const MIN_AT: usize = MAX_AT + 1;
+
+/// As it is read: what is not there, or `null`, is told apart from a figure.
+#[derive(Deserialize)]
+struct Read {
+    #[serde(default)]
+    count: u64,
+    mean: Option<f64>,
+    stdev: Option<f64>,
+    min: Option<u64>,
+    p50: Option<u64>,
+    p75: Option<u64>,
+    p90: Option<u64>,
+    p95: Option<u64>,
+    p99: Option<u64>,
+    p99_9: Option<u64>,
+    p99_99: Option<u64>,
+    max: Option<u64>,
+    bound_from: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Distribution {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let read = Read::deserialize(from)?;
+        let figure = |value: Option<f64>| match value {
+            None if read.count > 0 => f64::NAN,
+            value => value.unwrap_or(0.0),
+        };
+        let least = read.min.or((read.count == 0).then_some(0));
+        let kept =
+            [read.p50, read.p75, read.p90, read.p95, read.p99, read.p99_9, read.p99_99, read.max, least];
+        let lacking = kept.iter().enumerate().filter(|(_, value)| value.is_none());
+        let lacking = lacking.fold(0, |bits, (at, _)| bits | (1 << at));
+        let [p50, p75, p90, p95, p99, p99_9, p99_99, max, min] = kept.map(Option::unwrap_or_default);
+        let all = Self {
+            count: read.count,
+            mean: figure(read.mean),
+            stdev: figure(read.stdev),
+            min,
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
+            p99_9,
+            p99_99,
+            max,
+            bound_from: read.bound_from.as_deref().map(bound::share),
+            lacking: 0,
+        };
+        Ok(Self { lacking: if all.says_nothing() { 0 } else { lacking }, ..all })
+    }
+}
+
 impl Serialize for Distribution {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
@@ -140,14 +208,14 @@ impl Serialize for Distribution {
         if !self.is_empty() {
             map.serialize_entry("mean", &Short(self.mean))?;
             map.serialize_entry("stdev", &Short(self.stdev))?;
-            map.serialize_entry("min", &self.min)?;
+            map.serialize_entry("min", &self.least())?;
         }
         // Also without a single answer: then all that is known are bounds.
         if !self.says_nothing() {
-            for (name, value) in self.percentiles() {
-                map.serialize_entry(name, &value)?;
+            for ((name, _), share) in self.percentiles().into_iter().zip(Self::SHARES) {
+                map.serialize_entry(name, &self.percentile(share))?;
             }
-            map.serialize_entry("max", &self.max)?;
+            map.serialize_entry("max", &self.percentile(1.0))?;
         }
         if let Some(from) = self.bound_from {
             map.serialize_entry("bound_from", bound::name(from))?;
@@ -276,6 +344,27 @@ mod tests {
         let text = serde_json::to_string(&only).unwrap();
         assert!(text.ends_with(r#""max":7,"bound_from":"p50"}"#), "{text}");
         assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), only);
+    }
+
+    #[test]
+    fn what_a_stored_distribution_lacks_is_unknown_and_not_zero() {
+        let text = serde_json::to_string(&Distribution::of(&one_to(1000))).unwrap();
+        for (without, share) in [(r#""p99":990,"#, 0.99), (r#","max":1000"#, 1.0), (r#""p50":500,"#, 0.5)] {
+            assert!(text.contains(without), "{text}");
+            let cut = text.replacen(without, "", 1);
+            let found: Distribution = serde_json::from_str(&cut).unwrap();
+            assert_eq!((found.percentile(share), found.percentile(0.9)), (None, Some(900)), "{cut}");
+            let (name, _) = without.rsplit_once(':').unwrap();
+            let emptied = text.replacen(without.trim_end_matches(','), &format!("{name}:null"), 1);
+            assert_eq!(serde_json::from_str::<Distribution>(&emptied).unwrap(), found);
+            let again = serde_json::to_string(&found).unwrap();
+            assert_eq!(serde_json::from_str::<Distribution>(&again).unwrap(), found, "{again}");
+        }
+        for lacks in [r#""mean":null"#, r#""stdev":1"#] {
+            let all: Distribution = serde_json::from_str(&format!(r#"{{"count":7,{lacks}}}"#)).unwrap();
+            assert!(all.mean.is_nan() && all.percentile(0.99).is_none(), "{all:?}");
+        }
+        assert_eq!(Distribution::default().percentile(0.99), None);
     }
 
     #[test]

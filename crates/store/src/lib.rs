@@ -27,6 +27,7 @@ mod json;
 mod keeper;
 mod log_state;
 mod may_merge;
+mod merge_packets;
 mod merge_runs;
 mod number;
 mod outcome;

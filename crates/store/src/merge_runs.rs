@@ -3,6 +3,7 @@
 //! Counts add, histograms add bucket by bucket; percentiles are those of the added buckets and never means of
 //! percentiles. Rates are over the time of all runs. The runs follow each other on the time axis.
 
+use crate::merge_packets::merge_packets;
 use crate::read::StoredRun;
 use crate::rebuild::fill_times;
 use crate::run_histograms::RunHistograms;
@@ -34,6 +35,14 @@ pub fn merge_runs(runs: &[StoredRun]) -> RunResult {
         start_s += length_s(run);
     }
     take_intervals(&mut bounded, &mut all);
+    all.packets = merge_packets(runs, &mut all.notes);
+    all.names_folded = runs.iter().any(|run| run.result.names_folded);
+    if runs.iter().any(|run| run.result.via.is_some() || run.result.tcp.is_some()) {
+        all.notes.push(
+            "what ports and connections past the kernel (--via) counted is not added up: see each run"
+                .to_owned(),
+        );
+    }
     all
 }
 
@@ -233,15 +242,13 @@ fn add_words(all: &mut RunResult, runs: &[StoredRun]) {
     all.labels.extend(of_each);
 }
 
-/// Distributions of the added buckets; `None`, and a note, if a run's log does not have all its latencies.
+/// Distributions of the added buckets; `None`, and a note, if a run's log does not have all its times.
 fn add_histograms(
     all: &mut RunResult,
     runs: &[StoredRun],
     histograms: &[RunHistograms],
 ) -> Option<RunHistograms> {
-    let lacking = runs.iter().zip(histograms).find(|(run, histograms)| {
-        histograms.series(measure::Series::Latency).len() != run.result.latency_ns.count
-    });
+    let lacking = runs.iter().zip(histograms).find(|(run, histograms)| !histograms.has_all_of(&run.result));
     if let Some((run, _)) = lacking {
         all.notes.push(format!(
             "latency.hlog of {} is missing or damaged: histograms could not be added, so there are no percentiles of all runs",

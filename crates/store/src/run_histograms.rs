@@ -8,6 +8,7 @@ use crate::log_state::LogState;
 use crate::read::StoredRun;
 use crate::regular;
 use crate::run_folder::HLOG;
+use crate::schema::RunResult;
 use hdrhistogram::Histogram;
 use measure::{HISTOGRAM_DIGITS, Series};
 use std::collections::BTreeMap;
@@ -77,6 +78,18 @@ impl RunHistograms {
     pub fn unfinished(&self, series: Series) -> Option<Histogram<u64>> {
         let unfinished = self.series(series.unfinished()?);
         (!unfinished.is_empty()).then_some(unfinished)
+    }
+
+    /// Whether it has everything that never came to an end: without that, percentiles would seem to be exact.
+    pub fn has_unfinished_of(&self, result: &RunResult) -> bool {
+        self.series(Series::Unfinished).len() >= result.unfinished_ns.count
+    }
+
+    /// Whether it has all times that the result counted.
+    pub(crate) fn has_all_of(&self, result: &RunResult) -> bool {
+        self.series(Series::Latency).len() == result.latency_ns.count
+            && self.series(Series::Lateness).len() >= result.lateness_ns.count
+            && self.has_unfinished_of(result)
     }
 
     /// The same of the latencies of one name.

@@ -96,6 +96,31 @@ fn a_bad_line_far_down_is_an_outcome_that_names_its_number() {
 }
 
 #[test]
+fn recorded_times_that_go_away_under_the_run_are_missed() {
+    let _shared = beside_others();
+    let target = Target::start("--no-truth");
+    for (what, words) in [("shrank", ""), ("went bad", "soon\n")] {
+        let folder = scratch();
+        let file = folder.path().join("times");
+        let times: String = (0..40_000).map(|n| format!("{:.4}\n", f64::from(n) * 0.0005)).collect();
+        std::fs::write(&file, &times).expect("a scratch file");
+        let running = Tare::http(&format!("--at {} {}", file.display(), target.url())).start();
+        running.sleep_until(Duration::from_millis(700));
+        std::fs::write(&file, words.repeat(times.len() / 5)).expect("a scratch file");
+        let run = running.finish();
+        assert!(run.took < Duration::from_secs(10), "{what}: {run}");
+        assert_eq!(run.at("partial"), true, "{what}: {run}");
+        assert!(run.at("labels").to_string().contains("--at"), "{what}: {run}");
+        let lost = run.outcome("missed.source_lost");
+        assert!(lost > 20_000 && run.outcome("200") + lost <= 40_000, "{what}: {run}");
+        for name in ["source.lost", "departures.made"] {
+            assert!(!run.criterion(name).holds, "{what}: {run}");
+        }
+        assert_ne!(run.word(), "VALID", "{what}: {run}");
+    }
+}
+
+#[test]
 fn a_file_that_is_truncated_under_the_run_ends_it_with_a_label() {
     let _shared = beside_others();
     for order in ["random", "sequential", "shuffle"] {

@@ -37,7 +37,7 @@ pub struct CompareArgs {
     /// Exit with status 3 if a side is significantly slower than the first, by more than this share, e.g. 5%
     #[arg(long, value_name = "SHARE", help_heading = "Judge")]
     fail_if_slower: Option<Fraction>,
-    /// Figures that --fail-if-slower checks [default: errors,latency.mean,latency.p99]
+    /// Figures that --fail-if-slower checks [default: errors,latency.mean,latency.p99, and arrived.loss of frames]
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', requires = "fail_if_slower", value_parser = named, help_heading = "Judge")]
     by: Vec<Named>,
     /// Compare even if plans differ or a run is INVALID; the output lists the differences
@@ -84,7 +84,7 @@ pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
     }
     let mut comparison = compare::compare(&sides, doubts.refusals, doubts.warnings);
     if let Some(limit) = args.fail_if_slower {
-        comparison.slower = Some(compare::slower(&sides, limit.as_f64(), &args.figures()));
+        comparison.slower = Some(compare::slower(&sides, limit.as_f64(), &args.figures(&sides)));
     }
     let html = args.html.iter().map(|path| ("--html".to_owned(), path.clone())).collect();
     let sheets = written::open(html, runs.iter().flatten())?;
@@ -106,9 +106,9 @@ pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
 }
 
 impl CompareArgs {
-    fn figures(&self) -> Vec<&'static Figure> {
+    fn figures(&self, sides: &[Side]) -> Vec<&'static Figure> {
         match self.by.is_empty() {
-            true => compare::DEFAULT.iter().filter_map(|name| compare::figure(name)).collect(),
+            true => compare::default_figures(sides),
             false => self.by.iter().map(|named| named.0).collect(),
         }
     }

@@ -1,7 +1,9 @@
 //! What a comparison says of trials whose truth is known: made up from a seed, so every run of the test is the
 //! same.
 
-use compare::{Compared, FIGURES, Finding, Pair, Side, Test, Trial, compare, figure, slower};
+use compare::{
+    Compared, FIGURES, Finding, LOSS, Pair, Side, Test, Trial, compare, default_figures, figure, slower,
+};
 use proptest::prelude::*;
 
 /// splitmix64 (S. Vigna, public domain): noise that is the same everywhere.
@@ -35,7 +37,7 @@ fn side(label: &str, trials: usize, level: f64, spread: f64, noise: &mut Noise) 
             .iter()
             .map(|figure| {
                 let level = if figure.name == "errors" { level / 1_000.0 } else { level };
-                Some(level * (1.0 + spread * noise.normal()))
+                (figure.name != LOSS).then(|| level * (1.0 + spread * noise.normal()))
             })
             .collect(),
         ..Trial::default()
@@ -151,6 +153,31 @@ fn who_answers_only_with_errors_is_not_as_fast() {
     };
     for trials in [1, 5] {
         assert_eq!([0, 4, 6, 100].map(|wrong| failed(wrong, trials, &mut noise)), [false, false, true, true]);
+    }
+}
+
+/// Frames that never arrived are no noise, and the limit asks for them unless told otherwise.
+#[test]
+fn who_loses_half_of_the_frames_is_worse() {
+    let mut noise = Noise(1);
+    let at = FIGURES.iter().position(|figure| figure.name == LOSS).unwrap();
+    let mut with = |a: Option<f64>, b: Option<f64>| {
+        let mut sides = [side("A", 3, 100.0, 0.0, &mut noise), side("B", 3, 100.0, 0.0, &mut noise)];
+        for (side, share) in sides.iter_mut().zip([a, b]) {
+            side.trials.iter_mut().enumerate().for_each(|(n, trial)| {
+                trial.values[at] = share.map(|share| share * (1.0 + n as f64 / 100.0));
+            });
+        }
+        sides
+    };
+    let lossy = with(Some(0.0), Some(0.5));
+    let pair = pair(lossy[0].clone(), lossy[1].clone());
+    assert_eq!(of(&pair, LOSS).is_worse(), Some(true), "{:?}", of(&pair, LOSS));
+    assert!(slower(&lossy, 0.05, &default_figures(&lossy)).failed);
+    let few = with(Some(0.01), Some(0.02));
+    assert!(!slower(&few, 0.05, &default_figures(&few)).failed, "a hundredth more is within the limit");
+    for sides in [with(None, None), with(Some(0.0), None)] {
+        assert_eq!(default_figures(&sides).len(), compare::DEFAULT.len());
     }
 }
 

@@ -40,16 +40,28 @@ pub fn check_inputs(plan: &Plan) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether due times can be made as the plan says. A file of recorded times is read through once, so that a bad
-/// line is found before the start; its last time.
-pub(super) fn check_arrivals(plan: &Plan) -> Result<Option<Picos>, EngineError> {
+/// A file of recorded times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recorded {
+    /// Its departures within the plan's limits.
+    pub departures: u64,
+    /// Its last time.
+    pub until: Picos,
+}
+
+/// Whether there is such a schedule. A file of recorded times is read through once, so that a bad line is found
+/// before the start, and so that it is known how many departures it has.
+pub(super) fn check_schedule(plan: &Plan) -> Result<Option<Recorded>, EngineError> {
     let Load::Open { arrivals, .. } = &plan.load else { return Ok(None) };
-    let recorded_until = match &arrivals.shape {
-        Shape::At(path) => Some(schedule::check_recorded(path).map_err(EngineError::At)?.last),
-        _ => None,
+    let Shape::At(path) = &arrivals.shape else {
+        schedule::share(arrivals, limits(plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
+        return Ok(None);
     };
-    schedule::share(arrivals, limits(plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
-    Ok(recorded_until)
+    let limits = limits(plan, arrivals).map_err(EngineError::At)?;
+    let end = limits.end.unwrap_or(Picos::MAX);
+    let (found, before) = schedule::check_recorded_before(path, end).map_err(EngineError::At)?;
+    let departures = limits.requests.map_or(before, |most| before.min(most.get()));
+    Ok(Some(Recorded { departures, until: found.last }))
 }
 
 /// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it

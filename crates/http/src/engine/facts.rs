@@ -66,7 +66,7 @@ impl Engine {
                 None => self.io.clone(),
             },
             simulated: self.module.as_ref().map(|fit| fit.about.is_apart),
-            recorded_until: self.recorded_until,
+            recorded_until: self.recorded.map(|recorded| recorded.until),
             path: self
                 .via
                 .as_ref()

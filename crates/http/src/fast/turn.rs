@@ -110,6 +110,9 @@ impl<R: Record> Fast<R> {
         loop {
             let now = self.clock.now();
             self.expire(now);
+            if let Some(lost) = self.desk.pacer.lost() {
+                self.control.lose_source(lost);
+            }
             if self.control.halt() != Halt::No || self.is_over(now) {
                 break;
             }
@@ -406,6 +409,9 @@ impl<R: Record> Fast<R> {
         desk.accounts.counters.ramped = desk.limit.ramped();
         let accounts = &mut desk.accounts;
         desk.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
+        if halt == Halt::SourceLost {
+            accounts.given_up(why, desk.pacer.never_came(), Picos::ZERO);
+        }
         for flight in desk.lanes.in_flight() {
             let left: Vec<Exchange> = desk.lanes.flight(flight).http1.abandon().collect();
             left.iter().for_each(|exchange| desk.accounts.event(&exchange.event(Outcome::CutOff, now)));

@@ -1,6 +1,6 @@
 //! What is to leave next: the open loop's schedule, or the closed loop's free places.
 
-use schedule::{Change, Schedule};
+use schedule::{Change, Schedule, Share};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Departure, Instant, Picos};
@@ -18,6 +18,9 @@ pub struct OpenFeed {
     /// The same schedule once more, to count what is due while departures wait for their turn.
     counter: Box<dyn Schedule>,
     counted: u64,
+    /// How many departures the schedule has, where a file has them, and how many came of it.
+    recorded: Option<u64>,
+    drawn: u64,
     /// Not over before then: the rate may rise, and more be due.
     stays_until: Instant,
 }
@@ -41,7 +44,45 @@ impl Feed {
     /// `counter` is a second, untouched copy of `schedule`.
     pub fn open(mut schedule: Box<dyn Schedule>, counter: Box<dyn Schedule>) -> Self {
         let head = schedule.next();
-        Self::Open(OpenFeed { schedule, head, counter, counted: 0, stays_until: Instant::EPOCH })
+        Self::Open(OpenFeed {
+            schedule,
+            head,
+            counter,
+            counted: 0,
+            recorded: None,
+            drawn: u64::from(head.is_some()),
+            stays_until: Instant::EPOCH,
+        })
+    }
+
+    /// So many departures are in the file of recorded times, for all shares: if it changes, there may be fewer.
+    pub fn expect(&mut self, all: u64, share: Share) {
+        let (index, of) = (u64::from(share.index()), u64::from(share.of()));
+        if let Self::Open(open) = self {
+            open.recorded = Some(all / of + u64::from(index < all % of));
+        }
+    }
+
+    /// Why the schedule ended before all of its departures had come.
+    pub fn lost(&self) -> Option<String> {
+        let Self::Open(open) = self else { return None };
+        if open.head.is_some() || open.recorded.is_none_or(|recorded| open.drawn >= recorded) {
+            return None;
+        }
+        Some(open.schedule.failure().map_or_else(
+            || "the file of recorded times (--at) shrank during the run".to_owned(),
+            |failure| format!("--at: {failure}"),
+        ))
+    }
+
+    /// Departures that a file of recorded times no longer had; those in front of them that were not taken are
+    /// among them.
+    pub fn never_came(&mut self) -> u64 {
+        let Self::Open(open) = self else { return 0 };
+        let Some(recorded) = open.recorded else { return 0 };
+        let taken = open.drawn - u64::from(open.head.is_some());
+        open.drawn += open.schedule.skip_before(Instant::FAR);
+        if open.drawn < recorded { recorded - taken } else { 0 }
     }
 
     /// An open loop whose rate may be changed is not over before then.
@@ -113,7 +154,7 @@ impl Feed {
     /// Takes the departure that `head` showed.
     pub fn take(&mut self) {
         match self {
-            Self::Open(open) => open.head = open.schedule.next(),
+            Self::Open(open) => open.advance(),
             Self::Closed(closed) => closed.take(),
         }
     }
@@ -141,12 +182,20 @@ impl Feed {
         let Self::Open(open) = self else { return 0 };
         match open.head.take_if(|head| head.due < end) {
             Some(_) => {
-                let skipped = 1 + open.schedule.skip_before(end);
-                open.head = open.schedule.next();
-                skipped
+                let skipped = open.schedule.skip_before(end);
+                open.drawn += skipped;
+                open.advance();
+                1 + skipped
             }
             None => 0,
         }
+    }
+}
+
+impl OpenFeed {
+    fn advance(&mut self) {
+        self.head = self.schedule.next();
+        self.drawn += u64::from(self.head.is_some());
     }
 }
 
@@ -207,6 +256,30 @@ mod tests {
         assert_eq!(feed.due_before(at(7), 2), 7);
         assert_eq!(feed.skip_before(Instant::FAR), 8);
         assert_eq!(feed.due_before(at(20), 10), 10);
+    }
+
+    #[test]
+    fn recorded_times_that_are_gone_are_missed() {
+        let with = |recorded| {
+            let mut feed = Feed::open(each_second(), each_second());
+            feed.expect(recorded, Share::WHOLE);
+            feed
+        };
+        // Ten come of the schedule.
+        let mut whole = with(10);
+        (0..4).for_each(|_| whole.take());
+        assert_eq!((whole.skip_before(Instant::FAR), whole.lost(), whole.never_came()), (6, None, 0));
+        let mut short = with(14);
+        (0..9).for_each(|_| short.take());
+        assert_eq!(short.lost(), None, "the last is in front");
+        short.take();
+        assert!(short.lost().unwrap().contains("--at) shrank"));
+        assert_eq!(short.never_came(), 4);
+        // Another thread has found it out: the one in front, six behind it, and four that are gone.
+        let mut other = with(14);
+        (0..3).for_each(|_| other.take());
+        assert_eq!(other.never_came(), 11);
+        assert_eq!(with(10).never_came(), 0, "nothing is gone: something else has ended the run");
     }
 
     #[test]

@@ -164,6 +164,16 @@ impl Pacer {
         !busy || (!self.by_time_alone && read >= drained_at + grace)
     }
 
+    /// Why the schedule ended before its time: see [`Feed::lost`].
+    pub(crate) fn lost(&self) -> Option<String> {
+        self.feed.lost()
+    }
+
+    /// Departures that will never come: see [`Feed::never_came`].
+    pub(crate) fn never_came(&mut self) -> u64 {
+        self.feed.never_came()
+    }
+
     /// Gives up what was due before `until` and was not taken, one slice of time after another, so that how
     /// long each departure had waited is known: `each` gets a number of departures and that time.
     pub(crate) fn give_up(&mut self, now: Instant, until: Instant, mut each: impl FnMut(u64, Picos)) {

@@ -1,6 +1,6 @@
 //! The end of a run: everything that has not ended gets an end, so that the totals add up.
 
-use units::{Instant, Miss, Outcome, Record};
+use units::{Instant, Miss, Outcome, Picos, Record};
 
 use crate::io::Driver;
 use crate::worker::Worker;
@@ -22,6 +22,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.accounts.counters.ramped = self.limit.ramped();
         let accounts = &mut self.accounts;
         self.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
+        if halt == Halt::SourceLost {
+            accounts.given_up(why, self.pacer.never_came(), Picos::ZERO);
+        }
         let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
         for slot in open {
             let Some(mut place) = self.slots.remove(slot) else { continue };

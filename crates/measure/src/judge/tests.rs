@@ -407,6 +407,14 @@ fn the_books() {
     alone(Id::Conservation, Word::Invalid, "report", |t, _, _| t.counters.offered -= 1);
     alone(Id::ThreadsLost, Word::Invalid, "report", |t, _, _| t.lost_threads = 1);
     alone(Id::IntervalsStarved, Word::Degraded, "disk", |t, _, _| t.starved = 1);
+    // A third of all are gone: no target could have answered them.
+    let (mut totals, health, conditions) = good();
+    add(&mut totals, |d| d.missed(Miss::SourceLost, 5_000));
+    let verdict = judge(&totals, &health, &conditions);
+    assert_eq!(verdict.word(), Word::Invalid);
+    let advice_of = |id| verdict.criteria().iter().find(|one| one.id == id).map(|one| one.advice.clone());
+    assert!(advice_of(Id::AchievedShare).unwrap().contains("see source.lost"), "{verdict:?}");
+    assert!(advice_of(Id::DeparturesMade).unwrap().contains("see source.lost"), "{verdict:?}");
     alone(Id::SourceLost, Word::Degraded, "URL file", |t, _, _| add(t, |d| d.missed(Miss::SourceLost, 1)));
     alone(Id::SourceLost, Word::Degraded, "no requests", |t, _, _| add(t, |d| d.missed(Miss::BadLine, 1)));
     alone(Id::Samples, Word::Valid, "999 responses", |t, _, _| *t = totals(999, 1_000, 1_000_000));

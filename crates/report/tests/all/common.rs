@@ -25,6 +25,7 @@ pub fn figures(count: u64, p50: u64, max: u64) -> Distribution {
         p99_99: at(80),
         max,
         bound_from: None,
+        lacking: 0,
     }
 }
 

@@ -17,7 +17,7 @@ fn side(label: &str, values: &[f64]) -> Side {
             .map(|figure| match figure.name {
                 "rate.achieved" => Some(2_000.0),
                 "errors" => Some(0.0),
-                "cpu_per_million" => None,
+                "cpu_per_million" | "arrived.loss" => None,
                 _ => Some(value * 1e6),
             })
             .collect(),
@@ -74,6 +74,39 @@ fn noise_and_single_trials_say_so() {
     assert!(single.contains("Seen: latency.mean +50 %, latency.p99 +50 %."), "{single}");
     // Without a test there are no columns for one.
     assert!(!single.contains("where it lies") && single.contains("Repeat both a few times"), "{single}");
+}
+
+#[test]
+fn a_trial_without_an_answer_is_named_and_is_not_called_noise() {
+    let same = [2.0, 2.01, 2.02];
+    let mut silent = side("B", &same);
+    let latency = FIGURES.iter().zip(&mut silent.trials[2].values).filter(|(figure, _)| figure.unit == "ns");
+    latency.for_each(|(_, value)| *value = None);
+    let found = compare(&[side("A", &same), silent], Vec::new(), Vec::new());
+    let text = flat(&found);
+    assert!(text.contains("Warning not compared: net.mean, net.p99, latency.mean,"), "{text}");
+    assert!(text.contains("service.p99, of which B2 has none (no response arrived,"), "{text}");
+    assert!(text.contains("No difference shown between A and B. Not compared: net.mean"), "{text}");
+    assert!(!text.contains("noise"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&comparison_json(&found)).unwrap();
+    assert_eq!(json["pairs"][0]["left_out"][0]["without"], serde_json::json!(["B2"]));
+    // One trial on a side says it, too.
+    let mut alone = side("B", &[2.0]);
+    alone.trials[0].values.iter_mut().skip(2).for_each(|value| *value = None);
+    let alone = flat(&compare(&[side("A", &[2.0]), alone], Vec::new(), Vec::new()));
+    assert!(alone.contains("of which B0 has none"), "{alone}");
+}
+
+#[test]
+fn losses_are_told_as_frames_that_arrived() {
+    let mut sides = [side("A", &[2.0]), side("B", &[2.0])];
+    let loss = FIGURES.iter().position(|figure| figure.name == "arrived.loss").unwrap();
+    (sides[0].trials[0].values[loss], sides[1].trials[0].values[loss]) = (Some(0.0), Some(0.5));
+    let mut both = compare(&sides, Vec::new(), Vec::new());
+    both.slower = Some(slower(&sides, 0.05, &[figure("arrived.loss").unwrap()]));
+    let text = flat(&both);
+    assert!(text.contains("arrived.loss 0 % 50 %"), "{text}");
+    assert!(text.contains("FAILED B has over 5 % fewer frames that arrived than A"), "{text}");
 }
 
 #[test]

@@ -69,6 +69,21 @@ fn counts_and_buckets_add_and_the_verdict_is_the_worst() {
 }
 
 #[test]
+fn a_log_without_what_never_ended_gives_no_percentiles_of_all() {
+    let base = tempfile::tempdir().unwrap();
+    let mut runs = [
+        run(&base.path().join("a"), "a", 0..3, Word::Valid),
+        run(&base.path().join("b"), "b", 0..2, Word::Valid),
+    ];
+    assert_eq!(merge_runs(&runs).latency_ns.count, 9);
+    // Two were given up, and their lines are gone.
+    runs[1].result.unfinished_ns.count = 2;
+    let all = merge_runs(&runs);
+    assert_eq!(all.latency_ns.count, 0);
+    assert!(all.notes.iter().any(|note| note.contains("latency.hlog of b")), "{:?}", all.notes);
+}
+
+#[test]
 fn without_buckets_there_are_no_percentiles_of_all() {
     let base = tempfile::tempdir().unwrap();
     let runs = [
