@@ -5,11 +5,14 @@
  *   conformance runs URL     plans: frames within this process, and requests to URL
  */
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tare.h>
+#include <unistd.h>
 
 static int failures;
 static bool has_clock = true;
@@ -261,6 +264,58 @@ static void from_port_to_port(void) {
     OK(tare_port_close(d));
 }
 
+/* A named pipe whose reader is about to leave. */
+static int reader_of(const char *name) {
+    unlink(name);
+    HOLDS(!mkfifo(name, 0600));
+    return open(name, O_RDONLY | O_NONBLOCK);
+}
+
+/* SIGPIPE would end this program. */
+static void pipe_without_reader(void) {
+    char name[64], address[80];
+    tare_port_options options;
+    tare_port port;
+    bool flushed;
+    snprintf(name, sizeof name, "/tmp/tare-conformance-%d", (int)getpid());
+    snprintf(address, sizeof address, "pcap:%s", name);
+    int reader = reader_of(name);
+    OK(tare_port_options_init(&options));
+    options.direction = TARE_TRANSMIT;
+    OK(tare_port_open(address, &options, &port));
+    close(reader);
+    send_some(port, 20, 60);
+    FAILS(TARE_ERROR_PORT, "Broken pipe", tare_port_flush(port, 1000000, &flushed));
+    OK(tare_port_close(port));
+    unlink(name);
+}
+
+static void *leave(void *reader) {
+    char frames[4096];
+    /* Once something has come there is someone to leave. */
+    while (read(*(int *)reader, frames, sizeof frames) <= 0) usleep(1000);
+    close(*(int *)reader);
+    return NULL;
+}
+
+static void run_into_a_pipe(void) {
+    char name[64], plan[256];
+    const char *result;
+    int32_t status;
+    tare_run run;
+    pthread_t other;
+    snprintf(name, sizeof name, "/tmp/tare-conformance-%d", (int)getpid());
+    snprintf(plan, sizeof plan, "[send]\nport = \"pcap:%s\"\nrate = \"100k\"\nframes = 1000000\n", name);
+    int reader = reader_of(name);
+    HOLDS(!pthread_create(&other, NULL, leave, &reader));
+    OK(tare_run_start(plan, NULL, &run));
+    int code = tare_run_result(run, &result, &status);
+    HOLDS(code != TARE_OK || status != 0);
+    OK(tare_run_close(run));
+    pthread_join(other, NULL);
+    unlink(name);
+}
+
 static void facts(void) {
     tare_port port;
     tare_port_about about;
@@ -394,6 +449,8 @@ static void runs(const char *url) {
     OK(tare_run_start(plan, NULL, &run));
     OK(tare_run_close(run));
 
+    run_into_a_pipe();
+
     FAILS(TARE_ERROR_PLAN, "plan, line 2: unknown key `load.rat`",
           tare_run_start("url = \"http://127.0.0.1/\"\nload.rat = 5\n", NULL, &run));
     FAILS(TARE_ERROR_POINTER, "plan", tare_run_start(NULL, NULL, &run));
@@ -414,6 +471,7 @@ int main(int count, char **words) {
         in_place();
         from_port_to_port();
         wrong_ports();
+        if (has_clock) pipe_without_reader();
         facts();
         rules();
         signatures();

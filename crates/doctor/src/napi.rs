@@ -68,7 +68,9 @@ fn backlog(files: &Files) -> Finding {
     if dropped == 0 && most >= 1_000 {
         return Finding::fine(id, found);
     }
-    let severity = if dropped > 0 { Severity::Serious } else { Severity::Minor };
+    // TCP sends what is lost once more, 200 ms later: requests over loopback and veth use this queue, too.
+    let (severity, http) =
+        if dropped > 0 { (Severity::Serious, Severity::Serious) } else { (Severity::Minor, Severity::Fine) };
     Finding::fine(id, found)
         .why(
             format!(
@@ -78,7 +80,7 @@ fn backlog(files: &Files) -> Finding {
             ),
             "computed from the setting; drops from /proc/net/softnet_stat",
         )
-        .weighs(Weight { packets: severity, ..Weight::default() })
+        .weighs(Weight { packets: severity, http, ..Weight::default() })
         .mend(Mend::sysctl(files, "net.core.netdev_max_backlog", most.saturating_mul(4).max(4_000)))
 }
 

@@ -7,6 +7,11 @@ use os::cpus::as_list;
 
 /// TCP_TIMEWAIT_LEN of include/net/tcp.h: not a setting.
 const TIME_WAIT_S: u64 = 60;
+/// Servers listen below: from a range that holds a server's port, a connection to that server may leave by this
+/// very port while the server is down. It then reaches itself, and the server cannot start again.
+const WIDE_RANGE: &str = "10000 65535";
+/// What that range has, less some that may be reserved.
+const MANY_PORTS: u64 = 55_000;
 /// What the kernel charges a socket's buffer for a small frame: its struct and the page part it lies in, at the
 /// least.
 const SMALL_FRAME_CHARGE: u64 = 768;
@@ -50,7 +55,7 @@ fn ports(files: &Files) -> Finding {
     let found = format!("{count} ephemeral ports ({first} to {last})");
     let per_second = count / TIME_WAIT_S;
     let finding = Finding::fine(id, found);
-    if count >= 60_000 {
+    if count >= MANY_PORTS {
         return finding;
     }
     let severity = if count < 10_000 { Severity::Serious } else { Severity::Minor };
@@ -63,7 +68,7 @@ fn ports(files: &Files) -> Finding {
             COMPUTED,
         )
         .weighs(Weight::http(severity))
-        .mend(Mend::sysctl(files, "net.ipv4.ip_local_port_range", "1024 65535"))
+        .mend(Mend::sysctl(files, "net.ipv4.ip_local_port_range", WIDE_RANGE))
 }
 
 fn reuse(files: &Files) -> Finding {

@@ -11,6 +11,7 @@
 //!   child       processes that do not outlive us
 //!   input       files that are named as input: no pipes that wait for a writer
 //!   output      files that are named as output: no pipes that wait for a reader
+//!   pipes       writes to pipes that nobody reads: no signal
 //!   clash       whether what is read would be overwritten, or two would write one file
 //!   cgroup      the control groups that limit it
 //!   tcp_sockets which TCP sockets there are here, without those in TIME_WAIT
@@ -30,6 +31,7 @@ pub mod memory;
 pub mod namespace;
 pub mod output;
 pub mod peers;
+pub mod pipes;
 pub mod scheduling;
 mod sock_diag;
 pub mod tcp_sockets;

@@ -133,6 +133,8 @@ impl Run {
         let end = Arc::new(End::default());
         let theirs = end.clone();
         let work = move || {
+            // All of the run's threads are started from this one.
+            os::pipes::block_signal();
             let run = AssertUnwindSafe(|| ended(loaded, &options));
             theirs.set(catch_unwind(run).unwrap_or(Err(Wrong::Panic)));
         };

@@ -29,6 +29,12 @@ const NAMED: usize = 8;
 /// Looks of a thousand keys each.
 const SCANS: usize = 10_000;
 
+/// A run without a result whose last interval ended more recently is taken for one that is still running: rows
+/// come late where Redis was away for a while.
+const FRESH: Duration = Duration::from_secs(30);
+/// Clocks of two hosts may differ by this.
+const SKEW: Duration = Duration::from_secs(5);
+
 /// Values by the names of their fields.
 type Fields = BTreeMap<String, String>;
 /// A histogram and its series' key.
@@ -132,10 +138,16 @@ impl Reader<'_> {
     fn all(mut self) -> Result<(), SinkError> {
         self.write("plan.toml", self.of("plan").as_bytes())?;
         self.write("environment.json", self.of("environment").as_bytes())?;
-        self.intervals()?;
+        let ended_s = self.intervals()?;
         match self.link.ask(&["GET", &self.keys.result()])? {
             Value::BulkString(result) => self.write("result.json", &result),
             other if other != Value::Nil => Err(self.link.strange("GET", &other)),
+            _ if self.is_running(ended_s, clock::unix_ns()) => {
+                let run = self.of("run");
+                let said =
+                    format!("the run {run} is still running, or was killed just now: wait until it ends");
+                Err(self.place.refused(said))
+            }
             _ => {
                 let begun =
                     serde_json::to_vec(&self.begun()).map_err(|why| self.damaged(&why.to_string()))?;
@@ -204,17 +216,29 @@ impl Reader<'_> {
         }
     }
 
-    fn intervals(&mut self) -> Result<(), SinkError> {
+    /// Whether a run that has no result is still running: its last interval, which ended so many seconds after
+    /// its origin, is young.
+    fn is_running(&self, ended_s: f64, now_unix_ns: u64) -> bool {
+        let Ok(origin) = self.of("origin_unix_ns").parse::<u64>() else { return false };
+        let ended_after = Duration::try_from_secs_f64(ended_s).unwrap_or_default();
+        let ended = Duration::from_nanos(origin).saturating_add(ended_after);
+        let now = Duration::from_nanos(now_unix_ns);
+        self.of("state") == "running" && ended < now + SKEW && now < ended.saturating_add(FRESH)
+    }
+
+    /// Writes them; returns when the last ended, in seconds after the run's origin.
+    fn intervals(&mut self) -> Result<f64, SinkError> {
         let mut rows = self.file("intervals.jsonl")?;
         let mut histograms = self.file("latency.hlog")?;
         let origin: u64 = self.of("origin_unix_ns").parse().unwrap_or(0);
         let mut log = HlogWriter::new();
         let head = log.head(self.of("run"), SystemTime::UNIX_EPOCH + Duration::from_nanos(origin));
         histograms.write_all(&head).map_err(|why| self.unwritten("latency.hlog", &why))?;
-        let mut from = 1;
+        let (mut from, mut ended_s) = (1, 0.0);
         while let Some((last, entries)) = self.page(from)? {
             for entry in &entries {
                 let (interval, packed) = self.entry(entry)?;
+                ended_s = interval.t_s + interval.length_s;
                 let lines = lines(&mut log, &interval, packed.iter().map(|(tag, h)| (tag.as_str(), h)));
                 let lines = lines.map_err(|why| self.damaged(&why))?;
                 rows.write_all(entry["interval"].as_bytes())
@@ -225,7 +249,8 @@ impl Reader<'_> {
             from = last + 1;
         }
         rows.flush().map_err(|why| self.unwritten("intervals.jsonl", &why))?;
-        histograms.flush().map_err(|why| self.unwritten("latency.hlog", &why))
+        histograms.flush().map_err(|why| self.unwritten("latency.hlog", &why))?;
+        Ok(ended_s)
     }
 
     /// Some entries, fields by name, and the number of the last; `None` after the end.

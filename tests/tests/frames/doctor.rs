@@ -105,11 +105,11 @@ fn settings_are_made_and_taken_back_in_a_namespace() {
     let (generator, sink, state) = (bed.generator(), bed.sink(), scratch());
     let (before, host) =
         (ports(generator), std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok());
-    assert_ne!(before, "1024 65535");
+    assert_ne!(before, "10000 65535");
     let fixed = inside(generator, state.path(), "--fix --yes --only net.ports");
     assert_eq!(fixed.code, Some(0), "{fixed}");
-    assert!(fixed.stdout.contains("+ sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"\n"), "{fixed}");
-    assert_eq!(ports(generator), "1024 65535");
+    assert!(fixed.stdout.contains("+ sysctl -w net.ipv4.ip_local_port_range=\"10000 65535\"\n"), "{fixed}");
+    assert_eq!(ports(generator), "10000 65535");
     assert_eq!(ports(sink), before, "another namespace is not touched");
     assert_eq!(std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok(), host);
     let again = inside(generator, state.path(), "--json");
@@ -120,7 +120,7 @@ fn settings_are_made_and_taken_back_in_a_namespace() {
     let elsewhere = inside(sink, state.path(), "--undo --yes");
     assert_eq!(elsewhere.code, Some(1), "{elsewhere}");
     assert!(elsewhere.stderr.contains("undo it there"), "{elsewhere}");
-    assert_eq!((ports(generator), ports(sink)), ("1024 65535".to_owned(), before.clone()));
+    assert_eq!((ports(generator), ports(sink)), ("10000 65535".to_owned(), before.clone()));
 
     let undone = inside(generator, state.path(), "--fix --undo --yes");
     assert_eq!(undone.code, Some(0), "{undone}");
@@ -165,7 +165,7 @@ fn at_a_terminal_it_asks_and_no_is_no() {
     tmux.wait_for("Change 1 setting? [y/N]");
     tmux.run("y");
     tmux.wait_for("1 of 1 setting changed");
-    assert_eq!(ports(bed.generator()), "1024 65535");
+    assert_eq!(ports(bed.generator()), "10000 65535");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_finding_in_full_has_its_reason_its_command_and_what_undoes_it() {
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "470 new connections per second",
-        "fix sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"",
+        "fix sysctl -w net.ipv4.ip_local_port_range=\"10000 65535\"",
         "undo sysctl -w",
     ] {
         assert!(text.contains(words), "{words}: {run}");

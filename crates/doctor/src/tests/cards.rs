@@ -113,6 +113,19 @@ fn budgets_and_backlogs_are_judged_by_the_kernels_counters() {
 }
 
 #[test]
+fn frames_that_a_full_backlog_dropped_matter_to_requests_too() {
+    let backlog = |most: &str, softnet: &str| {
+        let files = [("proc/sys/net/core/netdev_max_backlog", most), ("proc/net/softnet_stat", softnet)];
+        of(&files, "net.backlog")
+    };
+    let dropped = backlog("1000", "000186a0 00000005 00000000 0\n");
+    bad(&dropped, Load::Http, Severity::Serious, "loopback");
+    let short = backlog("300", "000186a0 00000000 00000000 0\n");
+    assert_eq!(short.weight.of(Load::Http), Severity::Fine);
+    bad(&short, Load::Packets, Severity::Minor, "loopback");
+}
+
+#[test]
 fn stamps_after_steering_are_minor() {
     const PREQUEUE: &str = "proc/sys/net/core/netdev_tstamp_prequeue";
     fine(&of(&[(PREQUEUE, "1")], "net.stamps"), "before");

@@ -11,7 +11,7 @@ fn ports_are_counted_without_reserved_ones_and_told_as_connections_a_second() {
     assert_eq!(
         commands(&found),
         (
-            vec!["sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"".into()],
+            vec!["sysctl -w net.ipv4.ip_local_port_range=\"10000 65535\"".into()],
             vec!["sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\"".into()]
         )
     );

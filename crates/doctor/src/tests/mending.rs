@@ -22,8 +22,8 @@ fn what_is_mended_is_written_down_and_taken_back() {
     for step in &steps {
         mender.apply(step).unwrap();
     }
-    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "1024 65535");
-    fine(&one(&subject, "net.ports"), "64512");
+    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "10000 65535");
+    fine(&one(&subject, "net.ports"), "55536");
     // Another process takes it back.
     let mut later = Mender::open(subject.files.clone(), state.path()).unwrap();
     assert_eq!(later.made(), 2);
@@ -83,7 +83,7 @@ fn after_a_reboot_there_is_nothing_to_undo() {
     mender.apply(&steps(&subject.findings(), None, &["net.ports".into()])[0]).unwrap();
     std::fs::write(root.path().join("proc/sys/kernel/random/boot_id"), "two\n").unwrap();
     assert_eq!(mender.undo().unwrap()[0].1, Undone::Rebooted);
-    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "1024 65535");
+    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "10000 65535");
 }
 
 /// The kernel gives an inode's number again as soon as its namespace is gone.
@@ -97,7 +97,7 @@ fn a_namespace_that_got_the_name_of_one_that_is_gone_keeps_its_settings() {
     open(7).apply(&steps(&subject.findings(), None, &["net.ports".into()])[0]).unwrap();
     let mut later = open(8);
     assert_eq!(later.undo().unwrap()[0].1, Undone::Elsewhere { namespace: "net:[1]".into() });
-    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "1024 65535");
+    assert_eq!(subject.files.sysctl("net.ipv4.ip_local_port_range").unwrap(), "10000 65535");
     assert_eq!(open(7).undo().unwrap()[0].1, Undone::Restored);
 }
 

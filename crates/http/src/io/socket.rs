@@ -44,11 +44,25 @@ fn stream(family: AddressFamily) -> Result<OwnedFd, Errno> {
 }
 
 fn begin(socket: &OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
-    match rustix::net::connect(socket, to) {
-        Ok(()) => Ok(Opening::Done),
-        Err(Errno::INPROGRESS) => Ok(Opening::Started),
-        Err(errno) => Err(errno),
+    let opening = match rustix::net::connect(socket, to) {
+        Ok(()) => Opening::Done,
+        Err(Errno::INPROGRESS) => Opening::Started,
+        Err(errno) => return Err(errno),
+    };
+    if is_to_itself(socket, to) {
+        // TIME_WAIT would keep the port from the server for which it is meant.
+        reset_on_close(socket);
+        return Err(Errno::CONNREFUSED);
     }
+    Ok(opening)
+}
+
+/// Whether the kernel chose the target's own port for a connection within this host. Nobody listens there then:
+/// TCP connects the socket to itself (RFC 9293, section 3.5, simultaneous open), and it reads what it sends.
+fn is_to_itself(socket: &OwnedFd, to: &SocketAddrAny) -> bool {
+    let Ok(to) = SocketAddr::try_from(to.clone()) else { return false };
+    let own = rustix::net::getsockname(socket).and_then(SocketAddr::try_from);
+    own.is_ok_and(|own| own.port() == to.port() && (own.ip() == to.ip() || to.ip().is_unspecified()))
 }
 
 /// Leaves the choice of the port to `connect`, which knows the whole four-tuple: more than 64 k connections
@@ -222,5 +236,31 @@ mod tests {
         let buffer = rustix::net::sockopt::socket_recv_buffer_size(&socket).unwrap();
         let after = crowded_from(&socket);
         assert!((1..=before * 4).contains(&after) && after <= buffer / 4, "{before} {after} {buffer}");
+    }
+
+    /// A bound port takes the place of the one that the kernel would choose by chance.
+    #[test]
+    fn a_connection_to_itself_is_refused_and_leaves_the_port_free() {
+        for text in ["127.0.0.1:0", "[::1]:0"] {
+            let any: SocketAddr = text.parse().unwrap();
+            let family = if any.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+            let socket = stream(family).unwrap();
+            if bind(&socket, &any).is_err() {
+                continue; // a host without IPv6
+            }
+            let own = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
+            assert_eq!(begin(&socket, &own.into()).err(), Some(Errno::CONNREFUSED), "{own}");
+            drop(socket);
+            // std would set SO_REUSEADDR, which passes over TIME_WAIT.
+            bind(&stream(family).unwrap(), &own).unwrap();
+
+            let listener = TcpListener::bind(own).unwrap();
+            begin(&stream(family).unwrap(), &listener.local_addr().unwrap().into()).unwrap();
+        }
+        let socket = stream(AddressFamily::INET).unwrap();
+        bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let own = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
+        let anywhere = SocketAddr::from(([0, 0, 0, 0], own.port()));
+        assert_eq!(begin(&socket, &anywhere.into()).err(), Some(Errno::CONNREFUSED));
     }
 }

@@ -234,7 +234,7 @@ impl Writer {
         let emptied = if self.is_begun { Ok(()) } else { file.empty(&self.path) };
         self.is_begun = true;
         self.written.calls += 1;
-        if let Err(error) = emptied.and_then(|()| file.write_all(full)) {
+        if let Err(error) = emptied.and_then(|()| os::pipes::without_signal(|| file.write_all(full))) {
             let whole = self.written.file_bytes - self.filled as u64;
             file.cut(&self.path, whole);
             self.file = None;

@@ -4,3 +4,4 @@ mod redis;
 mod redis_deleted;
 mod redis_given_up;
 mod redis_module;
+mod redis_running;

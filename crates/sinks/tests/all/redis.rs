@@ -120,7 +120,7 @@ fn free_port() -> u16 {
     port
 }
 
-const RUN: &str = "2026-11-20T12-00-00Z-http-7f3a";
+pub(crate) const RUN: &str = "2026-11-20T12-00-00Z-http-7f3a";
 
 fn about() -> RunInfo {
     RunInfo {
@@ -336,7 +336,7 @@ fn a_full_redis_refuses_and_what_it_took_is_what_is_counted() {
     assert_eq!((arrived, arrived + refused), (there, 30 * 4_096));
 }
 
-fn row(index: u64) -> SinkRow {
+pub(crate) fn row(index: u64) -> SinkRow {
     let mut histogram = hdrhistogram::Histogram::<u32>::new(3).unwrap();
     (1..=100_u64).for_each(|n| histogram.record(n * 1_000 + index).unwrap());
     let interval =
