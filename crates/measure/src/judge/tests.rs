@@ -408,9 +408,9 @@ fn the_books() {
     alone(Id::ThreadsLost, Word::Invalid, "report", |t, _, _| t.lost_threads = 1);
     alone(Id::IntervalsStarved, Word::Degraded, "disk", |t, _, _| t.starved = 1);
     // A third of all are gone: no target could have answered them.
-    let (mut totals, health, conditions) = good();
-    add(&mut totals, |d| d.missed(Miss::SourceLost, 5_000));
-    let verdict = judge(&totals, &health, &conditions);
+    let (mut gone, health, conditions) = good();
+    add(&mut gone, |d| d.missed(Miss::SourceLost, 5_000));
+    let verdict = judge(&gone, &health, &conditions);
     assert_eq!(verdict.word(), Word::Invalid);
     let advice_of = |id| verdict.criteria().iter().find(|one| one.id == id).map(|one| one.advice.clone());
     assert!(advice_of(Id::AchievedShare).unwrap().contains("see source.lost"), "{verdict:?}");
