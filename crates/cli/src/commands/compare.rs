@@ -37,7 +37,8 @@ pub struct CompareArgs {
     /// Exit with status 3 if a side is significantly slower than the first, by more than this share, e.g. 5%
     #[arg(long, value_name = "SHARE", help_heading = "Judge")]
     fail_if_slower: Option<Fraction>,
-    /// Figures that --fail-if-slower checks [default: errors,latency.mean,latency.p99, and arrived.loss of frames]
+    /// Figures that --fail-if-slower checks [default: errors,latency.mean,latency.p99; of frames also
+    /// arrived.loss]
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', requires = "fail_if_slower", value_parser = named, help_heading = "Judge")]
     by: Vec<Named>,
     /// Compare even if plans differ or a run is INVALID; the output lists the differences
