@@ -418,7 +418,7 @@ impl Signed {
         self.counts.signed
     }
 
-    /// The least number that came.
+    /// The least number that came; before [`Self::finish`].
     pub fn first(&self) -> Option<u64> {
         self.window.first()
     }

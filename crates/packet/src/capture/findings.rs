@@ -84,10 +84,11 @@ impl Ended {
         findings.span = left.iter().filter_map(|(_, rest, _)| span(rest)).max();
         if let Some(signed) = self.signed {
             let mut signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
+            let first = signed.first();
             signed.finish(None);
             let report = signed.report();
             findings.notes.extend((report.lost > 0).then(|| NEVER_SENT.to_owned()));
-            findings.notes.extend(unseen(signed.first()));
+            findings.notes.extend(unseen(first));
             findings.notes.extend(replayed(&report));
             // Where nobody signs there is nothing to be told.
             findings.report.received = (report.signed + report.corrupted > 0).then_some(report);

@@ -148,9 +148,9 @@ impl Program {
     fn compares_kinds_with_tags(&self) -> bool {
         let mut is_kind = false;
         self.instructions.iter().any(|step| {
-            // BPF_LD of whatever: a half-word at 12, or at 16 or 20 behind tags.
+            // BPF_LD of whatever: the half-word at 12.
             if step.code & 0x07 == 0 {
-                is_kind = step.code == 0x28 && matches!(step.k, 12 | 16 | 20);
+                is_kind = step.code == 0x28 && step.k == 12;
             }
             // BPF_JMP | BPF_JEQ | BPF_K.
             is_kind && step.code == 0x15 && TAGS.contains(&step.k)
