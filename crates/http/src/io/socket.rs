@@ -252,7 +252,7 @@ mod tests {
             assert_eq!(begin(&socket, &own.into()).err(), Some(Errno::CONNREFUSED), "{own}");
             drop(socket);
             // std would set SO_REUSEADDR, which passes over TIME_WAIT.
-            bind(&stream(family).unwrap(), &own).unwrap();
+            bind(stream(family).unwrap(), &own).unwrap();
 
             let listener = TcpListener::bind(own).unwrap();
             begin(&stream(family).unwrap(), &listener.local_addr().unwrap().into()).unwrap();
